@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 import bnpriv as bp
-from benchmarks import adult_attacks as attacks
-from benchmarks import adult_published as published
+from benchmarks import adult_attacks as attacks, adult_published as published
 from benchmarks.adult_study import (
     DELTA,
     EPSILONS,

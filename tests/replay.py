@@ -419,7 +419,7 @@ def mechanism(rng: np.random.Generator, notion: str) -> bp.types.Mechanism:
     return pool[int(rng.integers(len(pool)))]
 
 
-MAKERS = (*[case] * 7, chain_case)
+MAKERS = (*[case] * 7, chain_case, normal_case, interval_case, normal_pair)
 """What draws cases, in turn."""
 
 

@@ -84,6 +84,7 @@ def test_all_are_there() -> None:
         "10-adult.ipynb",
         "11-privacy-loss.ipynb",
         "11-private-tables.ipynb",
+        "12-check-it-yourself.ipynb",
     ]
     assert [path.name for path in PATHS] == names
 

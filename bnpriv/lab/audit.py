@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -21,7 +21,7 @@ from bnpriv.core.secrets import SecretPair
 from bnpriv.errors import DataError, ParameterError, RefusedError
 from bnpriv.lab.attacks.result import NumpySampler
 from bnpriv.lab.attacks.shadow import learnable, log_ratios
-from bnpriv.lab.betting import Features, Secrets, Wealth, best_pair, blocks, cell_ends, counted, power
+from bnpriv.lab.betting import Features, Secrets, Wealth, best_pair, blocks, cautious, cell_ends, counted, power
 from bnpriv.lab.sampling.game import Assumed, AttackGame, SimulationRequest, notion_sampler
 from bnpriv.progress import progress
 from bnpriv.render.document import Code, Document, Figure, Paragraph, fact, later
@@ -43,25 +43,25 @@ if TYPE_CHECKING:
 RUNS, RUNS_OF_FUNCTION = 20_000, 2_000
 """Outputs that are drawn unless somebody says how many."""
 
-AT_ONCE, FEW_AT_ONCE = 2**11, 64
+DRAWN_BY_AUDITS, FEW_DRAWN = 2**11, 64
 """Outputs that are drawn between two looks for Ctrl-C, and where each takes steps of Python."""
 
-STRENGTH, SURE = 1.2, 0.95
+STRENGTH, SHARE_OF_AUDITS = 1.2, 0.95
 """How many times the claim an audit should see, and how often."""
 
-PILOT = 2**15
-"""Outputs with too little noise that are made up to tell how often an audit sees them."""
+FEWEST_MADE_UP, MOST_MADE_UP = 2**16, 2**20
+"""Outputs with too little noise, made up to tell how often an audit sees them: four times as many as were seen."""
 
 LEARNED = 128
 """Made-up answers under each secret around which the noise of a vector is looked for."""
 
-LEAST_GRID, MOST_GRID, GRID_STEPS, CLAIM_STEPS = 1e-3, 30.0, 80, 40
+LEAST_CLAIM, MOST_CLAIM, GRID_STEPS, CLAIM_STEPS = 1e-3, 30.0, 80, 40
 """Epsilons that are bet against: so many between two ends, and so many up to the claim and up to twice it."""
 
 STREAM = 20_311
 """Goes into every seed, so that secrets are drawn by other numbers than an audited function with the same seed uses."""
 
-Outputs = Callable[[Secrets, np.random.Generator], FloatArray]
+DrawsOutputs = Callable[[Secrets, np.random.Generator], FloatArray]
 """From the secrets of some runs to their outputs, of shape (runs, numbers)."""
 
 
@@ -143,10 +143,15 @@ class Audit(Shown):
             If matplotlib is not installed.
         """
         drawn = axes(ax)
+        from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
         drawn.step(*zip(*self.trail, strict=True), where="post", label="shown by the outputs")
         if self.epsilon is not None:
             drawn.axhline(self.epsilon, color="tab:red", linestyle="--", label="claimed")
         drawn.set_xscale("log")
+        drawn.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        drawn.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        drawn.xaxis.set_minor_formatter(NullFormatter())
         drawn.set_ylim(bottom=0)
         drawn.set_xlabel("outputs")
         drawn.set_ylabel("epsilon")
@@ -181,7 +186,7 @@ class Audit(Shown):
         )
         stopped = ", stopped by Ctrl-C" if self.stopped else ""
         claim = "" if self.epsilon is None else f", claimed {full_text(self.epsilon)}"
-        seen_well = self.power is not None and self.power >= SURE
+        seen_well = self.power is not None and self.power >= SHARE_OF_AUDITS
         secrets = f"{self.protected}: {self.secrets}"
         counted = f"{self.outputs:,} outputs{stopped}; the bound holds whenever one stops."
         next_step = (
@@ -219,7 +224,7 @@ class Audit(Shown):
             ),
             number=f"{self.bound:g}",
             facts=(fact("Secrets", secrets), fact("Seen", counted), fact("Power", self._power_text)),
-            answer=later(lambda: (_figure(self), Paragraph(LIMITS))),
+            answer=later(lambda: (_figure(self), Paragraph(NO_PROOF))),
             data=data,
         )
 
@@ -228,7 +233,7 @@ class Audit(Shown):
         return visible(f"Audit({self.audited}: epsilon above {self.bound:.4g}{claim})")
 
 
-LIMITS = (
+NO_PROOF = (
     "An audit shows what is wrong, never that all is well: it looks at one pair of secrets, under one model, and at "
     "what its bettors look at."
 )
@@ -254,26 +259,26 @@ class Audited:
     ----------
     what, protected, secrets : str
         In words.
-    draw : Outputs
+    draw : DrawsOutputs
     epsilon : float or None
     delta : float
     at_once : int
         Outputs that are drawn between two looks for Ctrl-C.
     runs : int
         Outputs by default.
-    thin : Outputs, optional
+    thin : DrawsOutputs, optional
         The same with too little noise; None where nobody knows how to make that.
     """
 
     what: str
     protected: str
     secrets: str
-    draw: Outputs
+    draw: DrawsOutputs
     epsilon: float | None
     delta: float
     at_once: int
     runs: int
-    thin: Outputs | None = None
+    thin: DrawsOutputs | None = None
 
 
 def with_noise(noise: Noise, exact: FloatArray, sampler: Sampler) -> FloatArray:
@@ -319,7 +324,7 @@ def _of_calibration(calibration: Calibration, sampler: Sampler, random: np.rando
         draw=partial(drawn, noise, sampler),
         epsilon=calibration.guarantee.epsilon,
         delta=calibration.guarantee.delta,
-        at_once=AT_ONCE if isinstance(noise, Scaled) else FEW_AT_ONCE,
+        at_once=DRAWN_BY_AUDITS if isinstance(noise, Scaled) else FEW_DRAWN,
         runs=RUNS,
         thin=thin if isinstance(noise, Scaled) else None,
     )
@@ -342,7 +347,7 @@ def _of_tables_of(calibration: Calibration, game: AttackGame, sampler: Sampler) 
     query, schema, noise = calibration.query, calibration.framework.schema, calibration.noise
 
     def released(table: object) -> object:
-        return noise.sample(evaluate(query, schema, table).values, sampler)
+        return noise.sample([float(each) for each in evaluate(query, schema, table).values], sampler)
 
     pair = cast(SecretPair, game.pair)
     two = {game.protected: pair.first}, {game.protected: pair.second}
@@ -381,7 +386,7 @@ def _of_private_table(made: PrivateTable, sampler: Sampler, random: np.random.Ge
         draw=drawn,
         epsilon=rule.guarantee.epsilon,
         delta=rule.guarantee.delta,
-        at_once=FEW_AT_ONCE,
+        at_once=FEW_DRAWN,
         runs=RUNS_OF_FUNCTION,
     )
 
@@ -461,7 +466,7 @@ def _numbers(found: object, schema: Schema) -> FloatArray:
         return np.array(numbers)
     try:
         return np.atleast_1d(np.asarray(found, dtype=np.float64)).ravel()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(
             "an audited function must return a number, several, or a data frame",
             found=checks.type_text(found),
@@ -494,7 +499,7 @@ def audited(
         two = notion_sampler(declared).two_secrets(declared, random)
     else:
         listed = checks.listed(secrets) or ()
-        if len(listed) != 2:
+        if len(listed) != 2 or not all(isinstance(each, Mapping) and each for each in listed):
             raise ParameterError(
                 "secrets= names the two secrets that are drawn",
                 found=checks.type_text(secrets),
@@ -538,7 +543,9 @@ def audit(
     epsilon, delta : float, optional
         The claim. By default that of the calibration or private table; of a function none, with delta 0.
     secrets : pair of mappings, optional
-        For a function: the two secrets, each as `simulate` takes it; by default the first pair that is hidden.
+        For a function: the two secrets, each as `simulate` takes it; by default the first pair that is hidden. Whether
+        the claim covers a pair that is given here is not checked. Others
+        than what is hidden refute only who claims to hide them.
     model : int
         For a function: the index of the model in Theta.
     runs : int, optional
@@ -617,7 +624,7 @@ def audit(
 
 def _grid(claim: float | None) -> FloatArray:
     """The epsilons that are bet against."""
-    apart = np.geomspace(LEAST_GRID, MOST_GRID, GRID_STEPS)
+    apart = np.geomspace(LEAST_CLAIM, MOST_CLAIM, GRID_STEPS)
     near = np.arange(1, 2 * CLAIM_STEPS + 1) / CLAIM_STEPS
     return apart if claim is None else np.unique(np.concatenate([apart, near * claim, [claim]]))
 
@@ -667,8 +674,14 @@ def _power(found: Audited, wealth: Wealth) -> tuple[float, str]:
         cells = best_pair(STRENGTH * claim, found.delta)
         return power(*cells, *asked), "of the pair told apart best"
     random = np.random.default_rng(0)
-    secrets = np.arange(PILOT) % 2 > 0
+    half = min(max(FEWEST_MADE_UP, 4 * wealth.trail[-1][0]), MOST_MADE_UP) // 2
+    secrets = np.arange(2 * half) % 2 > 0
     outputs = found.thin(secrets, random)
-    values = Features.learned(outputs, secrets).of(outputs)
-    cells = [counted(column, ends, secrets) for column in values.T for ends in cell_ends(column)]
+    # cells that are chosen and counted by the same outputs seem to tell more than they do
+    values = Features.learned(outputs[:half], secrets[:half]).of(outputs)
+    cells = [
+        cautious(*counted(column[half:], ends, secrets[half:]))
+        for column in values.T
+        for ends in cell_ends(column[:half])
+    ]
     return max(power(*each, *asked) for each in cells), "simulated with less noise"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -26,6 +28,7 @@ from bnpriv.verify.values import (
     ZERO,
     Law,
     StopError,
+    decimal,
     merged,
     number,
     refuse,
@@ -45,6 +48,8 @@ class AnswerLaws:
         self.claim, self.model, self.network = claim, claim.model, claim.network
         public = self.model.get("public_records")
         self.public = WeightedRecords(public, self.model["columns"]) if public else None
+        self.corner: Sequence[int] = ()
+        """Toward which side of each number to look from far away, 0 for none; empty for the laws themselves."""
 
     @property
     def models(self) -> int:
@@ -91,15 +96,17 @@ class AnswerLaws:
         draw = theta - self.network.models
         chosen = theta if draw < 0 else draw % self.network.models
         own = summed((form.key(record), p) for record, _, p in self.records(self.network, chosen, form))
-        return own if draw < 0 or self.public is None else self.public.law(form, draw, own, self.claim.spend)
+        law = own if draw < 0 or self.public is None else self.public.law(form, draw, own, self.claim.spend)
+        return self.seen(law)
 
     def given_value(self, name: str, theta: int) -> dict[Any, Law]:
         """The laws given every value of a column in one record."""
         parts, form = defaultdict[Any, Law](summed), self.claim.form
         for record, (state,), p in self.records(self.network, theta, form, (name,)):
             parts[state][form.key(record)] += p
-        others = self.power(merged(list(parts.values())), self.claim.n - 1)
-        return {state: self.convolved(law, others) for state, law in parts.items()}
+        seen = {state: self.seen(law) for state, law in parts.items()}
+        others = self.power(merged(list(seen.values())), self.claim.n - 1)
+        return {state: self.convolved(law, others) for state, law in seen.items()}
 
     def given_parameter(self, name: str, theta: int) -> dict[Any, Law]:
         """The laws given every state of a parameter."""
@@ -128,7 +135,8 @@ class AnswerLaws:
         options = [column_values(form, column, laws[column][k]) for column, k in chosen]
         self.claim.spend(math.prod(map(len, options)))
         cells = [zip(*each, strict=True) for each in product(*options)]
-        return summed((form.key(dict(zip(form.reads, v, strict=True))), math.prod(m, start=ONE)) for v, m in cells)
+        law = summed((form.key(dict(zip(form.reads, v, strict=True))), math.prod(m, start=ONE)) for v, m in cells)
+        return self.seen(law)
 
     def stacked(self, secret: Any) -> Form:
         """The form whose first number is the property of a secret, before those of the query."""
@@ -167,7 +175,7 @@ class AnswerLaws:
     def one_record(self, side: Any) -> Law:
         """The law of what one record adds in a network that is a side of a pair."""
         form = self.claim.form
-        return summed((form.key(r), p) for r, _, p in self.records(Nodes(side["network"]), 0, form))
+        return self.seen(summed((form.key(r), p) for r, _, p in self.records(Nodes(side["network"]), 0, form)))
 
     def side(self, facts: Any) -> Law:
         """The law of the answer that one side of a pair of distributions declares."""
@@ -181,6 +189,18 @@ class AnswerLaws:
     def released(self, law: Law) -> Law:
         """The law of the doubles nearest to the exact answers."""
         return summed((tuple(map(float, self.claim.form.exact(key))), mass) for key, mass in law.items())
+
+    def seen(self, law: Law) -> Law:
+        """A law as noise shows it far out in a corner: of the numbers of the query only a factor for each is left."""
+        if not self.corner:
+            return law
+        ways, units = zip(self.corner, self.claim.weights, strict=True), self.claim.form.under
+        rates = [way * decimal(w / under) / self.claim.scale for (way, w), under in zip(ways, units, strict=True)]
+        self.claim.spend(8 * len(law))
+        count, n = len(rates), self.claim.n
+        far = {k: sum(map(operator.mul, map(Decimal, k[-count:]), rates), ZERO) for k, p in law.items() if p}
+        require(all(abs(each) * n < MOST_FAR for each in far.values()), "answers too far apart for their exponentials")
+        return summed((key[:-count], law[key] * each.exp()) for key, each in far.items())
 
     def power(self, law: Law, n: int) -> Law:
         """The law of a sum of n independent draws."""
@@ -319,6 +339,89 @@ def _cases(claim: Claim, answers: AnswerLaws) -> list[Case] | None:
             return None
         found += [(parts[a], parts[b], ways[1], len(parts) == 2) for a, b in ways[0]]
     return found
+
+
+# --------------------------------------------------------------------------------------------------
+# Where that bears nothing: outputs beyond all answers may refute a claim (docs/claims/tight.md, beyond all answers).
+# --------------------------------------------------------------------------------------------------
+
+MOST_FAR = 10**16
+"""Scales of the noise, beyond which exponentials of how far answers are apart could vanish."""
+
+FAR_SLACK = Decimal("1e-30")
+"""Far above what rounding to 60 digits can add to a log of powers of up to 2^62 factors."""
+
+
+def refuted_beyond(claim: Claim, answers: AnswerLaws) -> None:
+    """Stop where outputs beyond all answers refute a claim without delta; seek the corner number by number."""
+    if claim.delta or claim.normal or not claim.scale or not all("network" in s for s in claim.model.get("sides", ())):
+        return
+    count, found = len(claim.weights), dict[Any, tuple[Decimal, str]]()
+    try:
+        claim.work, lost = 0, Moves(claim).rounding + FAR_SLACK
+        plain = [(each, _compared(answers, each[1], *each[3:])) for each in _beyond(answers, [0] * count)]
+        for start in (1, -1):
+            claim.work, corner = 0, (start,) * count
+            for j in range(-1, count):
+                tried = tuple(-way if k == j else way for k, way in enumerate(corner))
+                if tried not in found:
+                    found[tried] = _told_beyond(answers, tried, plain)
+                told, label = found[tried][0] - lost, found[tried][1]
+                if told > claim.epsilon:
+                    text = f"epsilon is {told:.9g} or more where {claim.epsilon:.9g} is claimed, an output beyond all"
+                    sides = ", ".join("above" if way > 0 else "below" for way in tried)[:80]
+                    raise StopError("fails", f"{text} answers ({sides}) of {label} shows it")
+                corner = max(corner, tried, key=lambda each: found[each][0])
+    except (StopError, ArithmeticError, MemoryError) as stop:
+        if stop.args[:1] == ("fails",):
+            raise
+
+
+def _beyond(answers: AnswerLaws, corner: Sequence[int]) -> Iterator[Any]:
+    """Yield attributes, secrets and models, what is left of values in a corner, and whether it is of one record."""
+    answers.corner, model = corner, answers.model
+    sides = model.get("sides", [])
+    for k, both in enumerate(zip(sides[::2], sides[1::2], strict=True)):
+        yield f"pair {k}", [((0,), (1,))], 0, {j: sum(answers.side(s).values()) for j, s in enumerate(both)}, False
+    for (name, secret), theta in product(model.get("protect", {}).items(), range(answers.models)):
+        if model["notion"] == DATASET and "pairs" not in secret:
+            # of two classes, or several counts, all records that change may change alike, so that one tells enough
+            added = answers.added(answers.stacked(secret), theta)
+            if len(added) == 2 or len(secret["form"]["offset"]) > 1:
+                yield name, secret, theta, added, True
+                continue
+        laws = answers.given(name, secret, theta)
+        yield name, secret, theta, {v: sum(law.values()) for v, law in laws.items()}, False
+
+
+def _compared(answers: AnswerLaws, secret: Any, masses: Law, of_one: bool) -> tuple[Any, int]:
+    """The pairs of sets of values that are compared, and how many records change by themselves between them."""
+    if isinstance(secret, list):
+        return list[Any](secret), 1
+    values = sorted(v for v, p in masses.items() if p)
+    if of_one:
+        ways, records = exchanges(answers, secret, values) or ([], 0)
+        return [((a,), (b,)) for a, b in ways], records
+    if "pairs" in secret:
+        answers.claim.spend(len(values) * sum(len(side) for pair in secret["pairs"] for side in pair))
+        return pairs_of(secret, values), 1
+    most = secret.get("at_most", math.inf) * (1 + 1e-12)
+    last = [values[bisect_right(values, most, key=functools.partial(operator.add, -a)) - 1] for a in values]
+    return [((a,), (b,)) for a, b in zip(values, last, strict=True)], 1
+
+
+def _told_beyond(answers: AnswerLaws, corner: Sequence[int], plain: Sequence[Any]) -> tuple[Decimal, str]:
+    """The largest log ratio of two densities in a corner, and what it is of."""
+    best = ZERO, ""
+    for (name, _, theta, far, of_one), (each, (pairs, records)) in zip(_beyond(answers, corner), plain, strict=True):
+        for pair in pairs if records else ():
+            sides = [[v for v in side if each[3].get(v)] for side in pair]
+            if all(sides):
+                a, b = (sum((far[v] for v in side), ZERO) / sum(each[3][v] for v in side) for side in sides)
+                if (told := records * abs((a / b).ln())) > best[0]:
+                    what = f"values that {records:,} records change" if of_one else shown(pair)[:200]
+                    best = told, f"{name}, {what} in model {theta}"
+    return best
 
 
 # --------------------------------------------------------------------------------------------------

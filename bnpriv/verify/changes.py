@@ -42,7 +42,7 @@ from bnpriv.verify.values import (
 APART = operator.itemgetter(0)
 """How far the two records of a reach are apart."""
 
-MOST_JOINED = 2000
+MOST_RECORDS_JOINED = 2000
 """Records of several parts that are compared together in the 2-norm."""
 
 MOST_SIGNED = 12
@@ -203,7 +203,7 @@ class Changes:
         """Parts as one where their choices are few: lengths of changes do not add in the 2-norm."""
         kept = [self.weights[k] if k in numbers else Fraction(0) for k in self.all]
         every = set[str]().union(*sets)
-        few = math.prod(len(self.choices(name, kept, numbers)) for name in every) <= MOST_JOINED
+        few = math.prod(len(self.choices(name, kept, numbers)) for name in every) <= MOST_RECORDS_JOINED
         return [every] if few and every else sets
 
     def moved(self, term: int, part: set[str], moving: Collection[str]) -> bool:
@@ -291,6 +291,7 @@ class Moves:
 
     def cost(self, moving: set[str], records: int) -> Decimal:
         """What changes of columns in so many records do not exceed, in a norm of the weighted answer."""
+        require(self.given or not self.claim.covariance, "changes of columns behind noise with a covariance")
         return self.given(moving, records) if self.given else self.scales(self.changes.bound(moving, records))
 
     def by_columns(self, moved: int | None = None) -> str:
@@ -318,6 +319,9 @@ class Moves:
             alone = {each for each in above if not {*above[each]} & {*above[name]}}
             moving = {column for column in self.form.reads if not alone.issuperset(driven.get(column, [column]))}
             told = max(told, self.cost(moving, self.claim.n))
+        if self.claim.normal:  # no distance but 0 is an epsilon: delta decides
+            passed = self.excess(told, self.claim.epsilon) * (1 + SLACK) if told else ZERO
+            told = self.claim.epsilon if passed <= self.claim.delta else INFINITE
         return self.claim.bounded("whatever the distributions are", told) if told <= self.claim.epsilon else ""
 
     def by_quilts(self) -> str:

@@ -19,13 +19,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from bnpriv.verify.answers import AnswerLaws, borne_by_records, by_quilts_unless_refuted
+from bnpriv.verify.answers import AnswerLaws, borne_by_records, by_quilts_unless_refuted, refuted_beyond
 from bnpriv.verify.chains import by_chain
 from bnpriv.verify.changes import Moves, hiding_records
 from bnpriv.verify.claim import HIDE_RECORDS, Claim, NoisyPair
 from bnpriv.verify.declared import declared, declared_moves
+from bnpriv.verify.linear_gaussian import by_normals
 from bnpriv.verify.networks import IntervalNodes
-from bnpriv.verify.normals import by_normals
 from bnpriv.verify.one_record import OneRecord, swapped
 from bnpriv.verify.totals import recounted
 from bnpriv.verify.values import DATASET, SLACK, UNSHOWN, VALUE, ZERO, MovedRecords, StopError, decimal, refuse, require
@@ -210,8 +210,15 @@ def _replayed(claim: Claim) -> str:
         claim.work, claim.worst, refused = 0, ZERO, stop
     if quilts:
         return Moves(claim).by_quilts()
-    if refused.args[:1] in (("too large",), (UNSHOWN,)) and borne_by_records(claim, answers, comparison):
-        return claim.borne("by the distribution of one record, for every record that may change")
+    large, bound = refused.args[:1] == ("too large",), ZERO
+    try:
+        if (large or refused.args[:1] == (UNSHOWN,)) and borne_by_records(claim, answers, comparison):
+            return claim.borne("by the distribution of one record, for every record that may change")
+        bound, claim.worst = claim.worst, ZERO
+    except StopError as stop:
+        refused = stop
+    if large:
+        refuted_beyond(claim, answers)
     composed = claim.normal and len(claim.weights) > 1 and claim.mechanism == "TightMechanism"
     if refused.args[:1] == (UNSHOWN,) and composed:
         raise StopError("too large", COMPOSED_LOSSES)
@@ -225,6 +232,9 @@ def _replayed(claim: Claim) -> str:
             swapped([OneRecord(claim, numbers, (), Fraction(0))], secret, left, ZERO)
         claim.note(claim.epsilon)
         return claim.borne("by what the answer tells of one record, for every record that may change")
+    if large and bound and bound.is_finite():
+        known = f"epsilon may be {bound:.9g} where {claim.epsilon:.9g} is claimed, by the distribution of one record"
+        raise StopError(UNSHOWN, f"{known}; of all: {refused.args[1]}")
     raise refused
 
 
@@ -245,6 +255,8 @@ def _table(data: Any, path: Path | None, trusted: list[str]) -> str:
     given_up, noise = data["given_up"], data["noise"]
     sizes, noisy = ([each[name] for each in classes] for name in ("size", "noisy"))
     whole = all(type(x) is int and abs(x) <= 2**62 for x in (n, k, given_up, *sizes, *noisy))
+    told = [*(data["guarantee"][name] for name in ("epsilon", "delta")), noise.get("scale", 0), *_numbers_of(law)]
+    whole = whole and all(type(x) in (int, float) for x in told)  # a text may stand for a fraction of 10^9 digits
     require(whole and n >= 1 and k >= 1 and 2 <= len(classes) <= 200, "numbers of records of a private table")
     epsilon, delta = (Fraction(data["guarantee"][name]) for name in ("epsilon", "delta"))
     require(form in ("fill", "trim", "fill and trim") and epsilon > 0 and 0 <= delta < 1, "the form of a private table")
@@ -269,6 +281,10 @@ def _table(data: Any, path: Path | None, trusted: list[str]) -> str:
         require(not record["guarantee"]["delta"], "a calibrated count with a delta")
         return _checked(record, None, trusted)
     return _moved(data, epsilon, delta)
+
+
+def _numbers_of(law: Any) -> list[Any]:
+    return [law[name] for name in ("excess", "shortfall", "gap")] if law else []
 
 
 def _moved(data: Any, epsilon: Fraction, delta: Fraction) -> str:

@@ -35,6 +35,10 @@ class Form:
         self.rows = [{k: int(w * u) for k, w in row.items()} for row, u in zip(rows, self.under, strict=True)]
         self.offset = [fraction(shift) for shift in facts["offset"]]
         require(len(self.offset) == len(rows) > 0, "a query without numbers")
+        require(all(k in range(len(self.terms)) for row in rows for k in row), "a term that there is not")
+        require(
+            all(map(_known, self.terms)), "a term that is no count, no sum, no square and no product of two columns"
+        )
         self.cuts, self.leaves = defaultdict[str, list[Any]](list), defaultdict[str, list[Any]](list)
         for leaf in (leaf for term in self.terms if term[0] == "indicator" for leaf in _leaves(term[1])):
             kind, name, value = leaf
@@ -82,15 +86,15 @@ class Form:
 
     def vertices(self, name: str, weights: Sequence[Fraction]) -> set[int]:
         """The grid steps beside the vertices of the parabolas that signed sums of weighted numbers are."""
-        places = {t[2]: k for k, t in enumerate(self.terms) if t[0] == "steps" and t[1] == name}
+        places = [[k for k, term in enumerate(self.terms) if term == ["steps", name, e]] for e in (1, 2)]
         rows = [
-            tuple(weight * Fraction(row.get(places.get(e, -1), 0), u) for e in (1, 2))
+            tuple(weight * Fraction(sum(row.get(k, 0) for k in each), u) for each in places)
             for weight, row, u in zip(weights, self.rows, self.under, strict=True)
         ]
         found = set[int]()
-        bent = 2 in places and any(term[0] == "product" and name in powers(term) for term in self.terms)
+        bent = places[1] and any(term[0] == "product" and name in powers(term) for term in self.terms)
         require(not bent, "squares of a column beside its product with another")
-        rows = sorted({row for row in rows if any(row)}) if 2 in places else []
+        rows = sorted({row for row in rows if any(row)}) if places[1] else []
         require(len(rows) <= MOST_PARABOLAS, "squares of a column in very many numbers")
         for signs in product((1, -1), repeat=len(rows)) if rows else ():
             one, two = (sum(map(operator.mul, signs, each), Fraction(0)) for each in zip(*rows, strict=True))
@@ -135,6 +139,12 @@ def gaps(column: Any) -> list[Any]:
     if column.get("missing") != UNCOUNTED or UNCOUNTED in column.get("categories", ()):
         return []
     return [UNCOUNTED if column["type"] == "categorical" else UNDER_ALL]
+
+
+def _known(term: Any) -> bool:
+    kind, *rest = term
+    summed = kind == "steps" and type(rest[1]) is int and rest[1] in (1, 2)
+    return kind == "indicator" or summed or (kind == "product" and rest[0] != rest[1])
 
 
 def powers(term: Any) -> dict[str, int]:

@@ -21,16 +21,16 @@ from bnpriv.verify.claim import Claim, smoothed
 from bnpriv.verify.forms import Form
 from bnpriv.verify.values import INFINITE, ONE, SLACK, UNSHOWN, ZERO, Law, StopError, decimal, require, summed
 
-MOST_POINTS = 2**10
+MOST_GRID_POINTS = 2**10
 """Points of a grid that are looked at one by one; larger ones are cut into boxes."""
 
-SUMMED = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+SUMS_COMPARED = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """The numbers of records whose sums are compared; other numbers are put together from these."""
 
-MOST_SUMMED = 2**12
+MOST_APART_SUMMED = 2**12
 """The most records that secrets may be apart where sums are put together."""
 
-Number = tuple[int, Fraction | None]
+NoisyRow = tuple[int, Fraction | None]
 """A number of the answers: its row in the query, and one over the scale of its noise for each unit; None without."""
 
 Atom = tuple[Any, tuple[int, ...]]
@@ -75,7 +75,7 @@ class OneRecord:
         The sum of their epsilons.
     """
 
-    def __init__(self, claim: Claim, numbers: Sequence[Number], seen: Sequence[str], band: Fraction) -> None:
+    def __init__(self, claim: Claim, numbers: Sequence[NoisyRow], seen: Sequence[str], band: Fraction) -> None:
         self.claim, self.numbers, self.seen, self.answers = claim, numbers, seen, AnswerLaws(claim)
         self.factor = decimal(band).exp()
 
@@ -131,7 +131,7 @@ class OneRecord:
 
     def told(self, exchange: Exchange, floor: Decimal) -> Decimal:
         """The largest log ratio of the first distribution to the second, or `floor` where that is larger."""
-        self.weights = weights = Weights(
+        self.weights = weights = NoiseWeights(
             {*exchange.first, *exchange.second}.union(*exchange.possible), self.numbers, self.claim.spend
         )
         return weights.largest(exchange, self.factor, floor)
@@ -173,7 +173,9 @@ def swapped(parts: Sequence[OneRecord], secret: Any, target: Decimal, beside: De
             ways = sum(theta == key[0] for theta, _ in found[0][0])
             plain = all(part.factor == 1 and not part.answers.public for part in parts)
             # where least and largest values of all numbers tell most, sums tell as much as each by itself
-            few = 1 < far <= MOST_SUMMED and ways == 1 and plain and not all(part.weights.corner for part in parts)
+            few = (
+                1 < far <= MOST_APART_SUMMED and ways == 1 and plain and not all(part.weights.corner for part in parts)
+            )
             if not (few and _by_sums(ordered, cases, one, far, target + SLACK, beside)):
                 least = far * (sum(one) + beside)
                 raise StopError(UNSHOWN, f"epsilon may be {least:.9g} by one record where {target:.9g} is left")
@@ -189,7 +191,7 @@ def _by_sums(
 ) -> bool:
     """Whether the sums of several records stay below a target, put together for all numbers of them."""
     bounds = [{1: each} for each in one]
-    for records in SUMMED:
+    for records in SUMS_COMPARED:
         if records > far:
             return False
         for part, case, known in zip(parts, cases, bounds, strict=True):
@@ -202,11 +204,11 @@ def _by_sums(
     return False
 
 
-class Weights:
+class NoiseWeights:
     """The weights of some atoms: a product of decays along axes, the points of which are the values of numbers."""
 
-    def __init__(self, atoms: Iterable[Atom], numbers: Sequence[Number], spend: Callable[[int], None]) -> None:
-        self.spend, self.axes, self.corner = spend, list[Axis](), True
+    def __init__(self, atoms: Iterable[Atom], numbers: Sequence[NoisyRow], spend: Callable[[int], None]) -> None:
+        self.spend, self.axes, self.corner = spend, list[NumberAxis](), True
         ordered = list(atoms)
         bare = [row for row, rate in numbers if rate is None]
         self.bare = len({tuple(atom[1][row] for row in bare) for atom in ordered}) > 1
@@ -221,8 +223,8 @@ class Weights:
                 counts[tuple(each == holds[0] for each in holds)] += rate * (values[1] - values[0])
                 continue
             steps = [decimal(rate * (high - low)) for low, high in pairwise(values)]
-            self.axes.append(Axis([values.index(numbers[row]) for _, numbers in ordered], steps))
-        self.axes += [Axis(list(map(int, holds)), [decimal(length)]) for holds, length in counts.items()]
+            self.axes.append(NumberAxis([values.index(numbers[row]) for _, numbers in ordered], steps))
+        self.axes += [NumberAxis(list(map(int, holds)), [decimal(length)]) for holds, length in counts.items()]
         places = zip(*(axis.places for axis in self.axes), strict=True) if self.axes else [()] * len(ordered)
         self.places = dict(zip(ordered, places, strict=True))
         self.decays = [[(-step).exp() for step in axis.steps] for axis in self.axes]
@@ -246,7 +248,7 @@ class Weights:
                 bound, box = boxes.pop()
                 if bound <= best:
                     break
-                if math.prod(high - low + 1 for low, high in box) <= MOST_POINTS:
+                if math.prod(high - low + 1 for low, high in box) <= MOST_GRID_POINTS:
                     found, point = self.on_grid(case, factor, box)
                     if found > best:
                         ends = all(k in (0, len(axis.steps)) for k, axis in zip(point, self.axes, strict=True))
@@ -376,7 +378,7 @@ class Weights:
         return min(loose, (sums[0] / sums[1]).ln() + gains + curved + factor.ln()) + SLACK
 
 
-class Axis(NamedTuple):
+class NumberAxis(NamedTuple):
     """A number with noise: which of its values every atom has, and how far values are apart in scales."""
 
     places: list[int]

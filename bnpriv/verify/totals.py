@@ -9,18 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from bnpriv.verify.changes import Changes, Moves, united
+from bnpriv.verify.changes import Changes, Moves
 from bnpriv.verify.claim import HIDE_RECORDS, MOST_WORK, Claim, shown
-from bnpriv.verify.columns import normal
 from bnpriv.verify.forms import Form, columns_of
-from bnpriv.verify.networks import IntervalNodes, Nodes
-from bnpriv.verify.normals import NormalNodes
-from bnpriv.verify.one_record import Number, OneRecord, swapped
+from bnpriv.verify.networks import IntervalNodes, Nodes, NormalNodes
+from bnpriv.verify.normal import gaussian_epsilon
+from bnpriv.verify.one_record import NoisyRow, OneRecord, swapped
 from bnpriv.verify.values import (
     DATASET,
     INFINITE,
@@ -34,9 +33,10 @@ from bnpriv.verify.values import (
     fraction,
     refuse,
     require,
+    united,
 )
 
-MOST_TOGETHER = 16 * MOST_WORK
+MOST_RECOUNT_WORK = 16 * MOST_WORK
 """Products of masses in the recount of one total: some ten seconds."""
 
 MOST_CHECKED = 2**8
@@ -45,9 +45,9 @@ MOST_CHECKED = 2**8
 LARGEST_WITH_DELTA = 8
 """What theorem 5 counts up to."""
 
-LAWS = {"laplace": "Laplace", "gaussian": "Gaussian", None: "NoNoise"}
+LAWS_OF_NOISE = {"laplace": "Laplace", "gaussian": "Gaussian", None: "NoNoise"}
 FAMILIES = ("column", "quilt", "records", "own law")
-WORDS = "that the words (queries, secrets) say what the numbers and forms say"
+WORDS_TRUSTED = "that the words (queries, secrets) say what the numbers and forms say"
 LATER = "that the ledger ends here: compare the hash with the last one that a release printed"
 
 
@@ -64,7 +64,7 @@ def recounted(record: Any, model: Any, trusted: list[str], replayed: Callable[[C
         Replays the claim of a single release.
     """
     delta, charges, told = fraction(record["delta"]), record["charges"], ""
-    trusted[0] = WORDS
+    trusted[0] = WORDS_TRUSTED
     if record["rows"]:
         charges, told = chained(record["rows"], delta)
         _intact(record["rows"][0]["payload"]["framework"] == record["framework"], "an account of another framework")
@@ -76,7 +76,7 @@ def recounted(record: Any, model: Any, trusted: list[str], replayed: Callable[[C
     require(last in totals, "a transcript of which nothing bounds the total")
     for number in (last, *(k for k in totals if k < last <= MOST_CHECKED)):
         try:
-            how = together.borne(number, totals[number], delta, MOST_TOGETHER // (1 if number == last else last))
+            how = together.borne(number, totals[number], delta, MOST_RECOUNT_WORK // (1 if number == last else last))
         except StopError as stop:
             if stop.args[0] == "too large" and number < last:
                 trusted.append(f"the totals after release {number:,} and later ones, but for the last")
@@ -161,7 +161,7 @@ class _Release:
         self.form = None if self.facts is None or "left_out" in self.facts else Form(self.facts, model["columns"])
         self.written = [float.fromhex(each) for each in entry["weights"]]
         self.weights = list(map(Fraction, self.written)) or [Fraction(1)] * (len(self.form.rows) if self.form else 1)
-        known = self.family in FAMILIES and self.noise in LAWS and (self.noise is None or self.scale > 0)
+        known = self.family in FAMILIES and self.noise in LAWS_OF_NOISE and (self.noise is None or self.scale > 0)
         require(known and min(self.weights) > 0 <= self.epsilon and 0 <= self.delta < 1, "a release out of range")
         if self.form and (set(self.form.reads) != self.columns or len(self.weights) != len(self.form.rows)):
             raise StopError("fails", f"a query with other columns or numbers than it says: {entry['query']!r:.80}")
@@ -174,7 +174,7 @@ class _Release:
     @property
     def record(self) -> Any:
         """It as a calibration that claims what it promises by itself."""
-        law = LAWS[self.noise]
+        law = LAWS_OF_NOISE[self.noise]
         name, _, options = self.entry["mechanism"].partition("(")
         name = "TightMechanism" if name in HIDE_RECORDS else name  # what it promises of the secrets alone
         name = "ColumnMechanism" if self.family == "column" else name
@@ -207,7 +207,7 @@ class _Together:
     ) -> None:
         self.model, self.fixed, self.trusted, self.replayed = model, record["fixed"], trusted, replayed
         self.releases = [_Release(entry, record, model) for entry in entries]
-        self.limit, self.n = MOST_TOGETHER, model["records"]
+        self.limit, self.n = MOST_RECOUNT_WORK, model["records"]
         self.known, self.changes, self.work = set[int](), dict[int, Changes](), 0
 
     def borne(self, number: int, total: Fraction, delta: Fraction, limit: int) -> str:
@@ -242,13 +242,16 @@ class _Together:
         if len(modelled) == 1 and not own.outside and (pure or not self.fixed or own is releases[-1]):
             ways.append(lambda: self.alone(own, rest, room, grown))
         require(ways, "releases that no theorem counts at this delta")
-        for way in ways[:-1]:
+        refused = list[StopError]()
+        for way in ways:
             try:
                 return way()
             except StopError as stop:
                 if stop.args[0] == "fails":
                     raise
-        return ways[-1]()
+                refused.append(stop)
+        # where a way was too large, that no other bears the total says nothing
+        raise next((each for each in refused if each.args[0] != UNSHOWN), refused[-1])
 
     def alone(self, own: _Release, rest: Fraction, room: Fraction, grown: Decimal) -> str:
         """What the only release that counts by the model promises by itself."""
@@ -308,6 +311,8 @@ class _Together:
             return moves.by_quilts()
         # what is correlated with a normal number shows it without bound, all else nothing
         nodes, records = NormalNodes(self.model["normal"]), 1 if self.model["notion"] == VALUE else self.n
+        known = {*nodes.states, *nodes.driven, *self.model.get("independent", ())}
+        require(known.issuperset(moves.form.reads), "a column of which the model says nothing")
         for name, theta in product(self.model["protect"], range(nodes.models)):
             _, shared = nodes.law(theta)
             near = {c for c in moves.form.reads if any(shared[name, node] for node in nodes.drivers([c]))}
@@ -348,7 +353,7 @@ class _Together:
     def part(self, releases: Sequence[_Release]) -> OneRecord:
         """What is seen of a record through some releases."""
         claim, starts = self.stacked(releases)
-        numbers = list[Number]()
+        numbers = list[NoisyRow]()
         for each in releases:
             for k, weight in enumerate(each.weights if each.form else ()):
                 row = starts[id(each)] + k
@@ -490,22 +495,3 @@ class _Together:
 def _bear(condition: object, what: str) -> None:
     if not condition:
         raise StopError(UNSHOWN, f"no bound that is known here is as small as what is claimed: {what}")
-
-
-def gaussian_epsilon(shift: Decimal, delta: Decimal) -> Decimal:
-    """The least epsilon at which a shift of a standard normal has at most a delta, from above, to 25 digits."""
-    if not shift or shift.is_infinite() or delta <= 0:
-        return shift and INFINITE
-
-    def failing(epsilon: Decimal) -> Decimal:
-        near, far = shift / 2 - epsilon / shift, shift / 2 + epsilon / shift
-        with localcontext(prec=110):
-            return normal(-INFINITE, near) - epsilon.exp() * normal(far, INFINITE)
-
-    low, high = ZERO, ONE
-    while failing(high) > delta:
-        low, high = high, 2 * high
-    for _ in range(90):
-        middle = (low + high) / 2
-        low, high = (low, middle) if failing(middle) <= delta else (middle, high)
-    return ZERO if failing(ZERO) <= delta else high

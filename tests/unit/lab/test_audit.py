@@ -210,6 +210,11 @@ def test_what_cannot_be_audited_is_refused() -> None:
         audit(len, framework, secrets=({"ill": 1},))  # type: ignore[arg-type]
     with pytest.raises(DataError, match="a number, several"):
         audit(lambda table: "text", framework, runs=2)
+    with pytest.raises(DataError, match="a number, several"):
+        audit(lambda table: 10**400, framework, runs=2)
+    for two in (({}, {}), (1, 2), ("ab", "cd"), ({"ill": 10}, {})):
+        with pytest.raises(ParameterError, match="two secrets"):
+            audit(len, framework, secrets=two, runs=2)  # type: ignore[arg-type]
     sizes = iter([1, 2])
     with pytest.raises(DataError, match="as many numbers") as refused:
         audit(lambda table: np.zeros(next(sizes)), framework, runs=2)
@@ -282,3 +287,18 @@ def test_the_shell_reads_the_noise_that_is_stored(tmp_path) -> None:
         claimed_calibration(json.dumps(stored), framework)
     with pytest.raises(CertificateError):
         claimed_calibration("{}", framework)
+
+
+def test_only_the_scale_of_stored_noise_may_be_another() -> None:
+    framework = parameters()
+    query = bp.stack(bp.count(bp.col("sat") == "pass"), bp.proportion(bp.col("sat") == "fail"))
+    stored = json.loads(bp.ColumnMechanism().calibrate(framework, query, epsilon=1.0).to_json())
+    stored["noise"]["weights"] = [64 * weight for weight in stored["noise"]["weights"]]
+    with pytest.raises(CertificateError, match="form of that"):
+        claimed_calibration(json.dumps(stored), framework)
+
+
+def test_outputs_without_a_square_are_combined_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+    heads = np.random.default_rng(1)
+    audit(lambda table: 1e308 * heads.choice([1, -1]), small(), epsilon=1.0, runs=100)
+    assert not [each for each in recwarn if "overflow" in str(each.message)]

@@ -184,3 +184,11 @@ def test_the_bound_is_the_largest_claim_below_which_all_are_refuted() -> None:
     wealth.best = np.array([math.log(100) - 1e-12] * 4)
     assert wealth.bound == 0
     assert betting.PLANNED > 1
+
+
+def test_no_number_is_told_from_a_number() -> None:
+    random, wealth = np.random.default_rng(2), Wealth(epsilons=np.array([1.0]), delta=0.0, confidence=0.99, numbers=1)
+    for size in blocks(200):
+        secrets = random.random(size) < 0.5
+        wealth.see(np.where(secrets, np.nan, 0.0)[:, np.newaxis], secrets)
+    assert wealth.bound == 1.0

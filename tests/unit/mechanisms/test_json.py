@@ -130,6 +130,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "tradeoff": [bp.tradeoff(student, TALL, [0.1, 1.0])],
         "comparison": [bp.compare(student, student, weights, 1.0)],
         "rehearsal": [bp.rehearse(calibration, 100)],
+        "audit": [bp.audit(calibration, runs=100), bp.audit(len, hospital, runs=2)],
         "model check": [
             bp.check_model(coin, pd.DataFrame({"coin": ["head"] * 30 + ["tail", None]})),
             bp.check_model(experts, pd.DataFrame({name: ["low", "high"] * 20 for name in "abc"})),
@@ -169,6 +170,7 @@ KINDS = (
     "tradeoff",
     "comparison",
     "rehearsal",
+    "audit",
     "model check",
     "public comparison",
     "misspecified model",

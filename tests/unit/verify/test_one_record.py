@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from bnpriv.verify.check import ARITHMETIC
-from bnpriv.verify.one_record import Atom, Exchange, Number, Weights
+from bnpriv.verify.one_record import Atom, Exchange, NoiseWeights, NoisyRow
 from bnpriv.verify.values import ZERO, decimal
 
 searched = import_module("bnpriv.verify.one_record")  # `bnpriv.verify` is a function
 
-Case = tuple[list[Atom], list[Number], Exchange, Fraction]
+Case = tuple[list[Atom], list[NoisyRow], Exchange, Fraction]
 
 
 def problem(rng: random.Random) -> Case:
@@ -70,11 +70,11 @@ def tried(case: Case) -> float:
 @pytest.mark.parametrize("points", [1, 6, 2**10])
 @pytest.mark.parametrize("seed", range(60))
 def test_the_search_finds_the_largest_ratio(seed: int, points: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searched, "MOST_POINTS", points)
+    monkeypatch.setattr(searched, "MOST_GRID_POINTS", points)
     case = problem(random.Random(seed))
     atoms, numbers, exchange, band = case
     with localcontext(ARITHMETIC):
-        weights = Weights(atoms, numbers, lambda _: None)
+        weights = NoiseWeights(atoms, numbers, lambda _: None)
         factor = decimal(band).exp()
         found = weights.largest(exchange, factor, ZERO)
         assert float(found) == pytest.approx(tried(case), rel=1e-9, abs=1e-12)
@@ -87,9 +87,9 @@ def test_the_search_finds_the_largest_ratio(seed: int, points: int, monkeypatch:
 
 def test_equal_counts_are_one_axis_and_a_count_of_the_others_too() -> None:
     atoms: list[Atom] = [("", (0, 1, 0)), ("", (1, 0, 0))]
-    numbers: list[Number] = [(0, Fraction(1, 2)), (1, Fraction(1, 3)), (2, Fraction(9))]
+    numbers: list[NoisyRow] = [(0, Fraction(1, 2)), (1, Fraction(1, 3)), (2, Fraction(9))]
     with localcontext(ARITHMETIC):
-        weights = Weights(atoms, numbers, lambda _: None)
+        weights = NoiseWeights(atoms, numbers, lambda _: None)
         assert [axis.steps for axis in weights.axes] == [[decimal(Fraction(5, 6))]]
 
 
@@ -101,8 +101,8 @@ def test_a_claim_about_many_counts_is_shown_by_few_boxes() -> None:
     laws = [{atom: p / sum(law.values()) for atom, p in law.items()} for law in laws]
     exchange, spent = Exchange(*laws, (ZERO, ZERO), ((), ())), list[int]()
     with localcontext(ARITHMETIC):
-        numbers: list[Number] = [(row, Fraction(1, 100)) for row in range(20)]
-        weights = Weights(atoms, numbers, spent.append)
+        numbers: list[NoisyRow] = [(row, Fraction(1, 100)) for row in range(20)]
+        weights = NoiseWeights(atoms, numbers, spent.append)
         corner = [(len(axis.steps), len(axis.steps)) for axis in weights.axes]
         assert len(corner) > 15
         for _ in range(3):  # a corner that no other one passes by a single number

@@ -107,6 +107,18 @@ def test_what_holds_is_what_the_framework_file_declares() -> None:
     assert bp.verify(json.dumps(record), PATH).status == "fails"
 
 
+def test_what_is_too_large_for_one_theorem_is_not_refuted_by_another() -> None:
+    """One release alone, whose model was left out: that its own promise is larger shows nothing."""
+
+    def without(record: Any) -> None:
+        record["model"] = {key: record["model"][key] for key in ("notion", "records", "columns")}
+        record["model"]["left_out"] = "too large: many numbers"
+
+    assert replayed(lowered(counted(HOSPITAL, bp.TightMechanism(), ASKED[0]).transcript(), 0.9), without).status == (
+        "too large"
+    )
+
+
 def test_two_fair_coins_that_are_equal_for_the_ill_have_no_total() -> None:
     """Each alone tells nothing; a ledger that counted them as nothing would be found out."""
     states = {name: ["no", "yes"] for name in ("ill", "A", "B")}
@@ -140,6 +152,22 @@ def test_what_no_theorem_counts_together_fails() -> None:
         record["charges"][0]["entry"].update(family="column", mechanism="ColumnMechanism()")
 
     assert replayed(accountant.transcript(), hidden).status == "fails"
+
+
+def test_a_column_of_which_a_normal_model_says_nothing_is_not_free(tmp_path: Path) -> None:
+    network = bp.networks.GaussianNetwork.linear({"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0}, {"b": {"a": 1.0}})
+    schema = bp.Schema(records=20, columns={name: bp.Real(-9, 9) for name in "abc"})
+    framework = bp.DistributionalAttributePrivacy(network, schema, {"a": bp.apart(at_most=1)}, source="a book")
+    framework.to_file(tmp_path / "framework.toml")
+    accountant = bp.Accountant(framework)
+    for mechanism, name in ((bp.MarkovQuiltMechanism(), "b"), (bp.ColumnMechanism(), "c")):
+        accountant = accountant.record(mechanism.calibrate(framework, bp.mean(name), epsilon=1.0))
+    record = json.loads(accountant.transcript())
+    assert bp.verify(json.dumps(record), tmp_path / "framework.toml").status == "holds"
+    # as if it counted by the model, with hardly any noise
+    record["charges"][1]["entry"].update(family="quilt", mechanism="MarkovQuiltMechanism()", scale=(1e-3).hex())
+    record["charges"][1]["total"] = "1001/1000"
+    assert bp.verify(json.dumps(record), tmp_path / "framework.toml").status == "not covered"
 
 
 def test_a_release_whose_numbers_do_not_fit_its_query_fails() -> None:
@@ -231,6 +259,50 @@ def test_rows_that_were_written_anew_must_still_be_true(ledger: tuple[str, str])
     verdict = replayed(ledger[0], earlier)
     assert verdict.status == "cannot be shown"
     assert "after release 1 of 4" in verdict.text
+
+
+def test_what_fits_its_hashes_but_not_its_account_fails(ledger: tuple[str, str]) -> None:
+    def keyed(record: Any) -> None:
+        for row in record["rows"]:
+            if row["kind"] == "charge":
+                row["payload"]["key"] = "one"
+        rehashed(record)
+
+    def loose(record: Any) -> None:
+        record["delta"] = "1/2"
+
+    def other(record: Any) -> None:
+        record["rows"][3]["chain"] = "another"
+
+    for change in (keyed, loose, other):
+        assert replayed(ledger[0], change).status == "fails"
+
+
+def test_deltas_beside_columns_grow_and_add_up() -> None:
+    delta, noisy = 1e-6, {"noise": "gaussian"}
+    quilt = bp.MarkovQuiltMechanism(**noisy).calibrate(STUDENT, bp.mean("sat"), epsilon=1.0, delta=delta)
+    pure = bp.ColumnMechanism().calibrate(STUDENT, bp.mean("height"), epsilon=0.3)
+    column = bp.ColumnMechanism(**noisy).calibrate(STUDENT, bp.mean("height"), epsilon=0.3, delta=delta)
+    first, last = (bp.Accountant(STUDENT).record(a).record(b) for a, b in ((pure, quilt), (quilt, column)))
+
+    def claimed(accountant: bp.Accountant, share: float, *, turned: bool = False) -> str:
+        def change(record: Any) -> None:
+            record["charges"] = record["charges"][:: -1 if turned else 1]
+            record["charges"][0]["total"], record["charges"][1]["total"] = None, "5"
+            record["delta"] = str(Fraction(share * delta))
+
+        return replayed(accountant.transcript(delta=2 * delta), change).status
+
+    assert (claimed(first, 1.34), claimed(first, 1.36)) == ("cannot be shown", "holds")  # exp(0.3) is 1.35
+    assert (claimed(last, 2.01), claimed(last, 3.01)) == ("cannot be shown", "holds")
+    assert claimed(last, 10.0, turned=True) == "cannot be shown"
+
+
+def test_near_columns_are_fixed_for_all_pairs() -> None:
+    accountant, delta = by_delta(1e-5)
+    record = json.loads(accountant.transcript(delta=delta))
+    record["fixed"]["near"]["income"]["pairs"].pop()
+    assert bp.verify(json.dumps(record)).status == "fails"
 
 
 def test_hostile_transcripts_raise_nothing(ledger: tuple[str, str], tmp_path: Path) -> None:

@@ -272,7 +272,7 @@ def test_a_calibrated_count_is_replayed_as_a_calibration(made: dict[str, dict[st
 
 def test_hostile_tables_never_raise(made: dict[str, dict[str, Any]]) -> None:
     rng = random.Random(5)
-    values = (None, -1, 0, 2**80, 1e308, "x", [], {}, True, 0.5, math.nan)
+    values = (None, -1, 0, 2**80, 1e308, "x", [], {}, True, 0.5, math.nan, "1e-999999999")
     for _ in range(300):
         document = json.loads(json.dumps(made[rng.choice(list(made))]))
         spot: Any = document["data"]

@@ -22,7 +22,7 @@ def test_expected_errors_are_those_of_simulated_tables(form: str, delta: float) 
     planned = plan_table(declared, 1.0, delta, queries=QUERIES)
     said = dict(zip(QUERIES, planned.errors[form], strict=True))  # type: ignore[index]
     errors: dict[str, list[float]] = {query: [] for query in QUERIES}
-    runs = 60
+    runs = 120
     for seed in range(runs):
         table = bp.simulate(declared, seed=seed)
         made = bp.private_table(declared, table, 1.0, delta, form, records_may_be_seen=True)
@@ -32,8 +32,9 @@ def test_expected_errors_are_those_of_simulated_tables(form: str, delta: float) 
             true = [float(x) for x in _answer(exact.query, table)]
             errors[query].append(math.dist(made.answer(query), true))  # type: ignore[union-attr]
     for query, found in errors.items():
-        spread = float(np.std(found)) / math.sqrt(runs)
-        assert abs(float(np.mean(found)) - said[query]) < 4 * spread + 0.03 * said[query], query
+        # rare large errors may be missing from all runs: then the spread that was seen is too small
+        spread = max(float(np.std(found)), said[query]) / math.sqrt(runs)
+        assert abs(float(np.mean(found)) - said[query]) < 5 * spread + 0.03 * said[query], query
 
 
 def _answer(query: bp.types.Query, table: object) -> tuple[object, ...]:
