@@ -491,7 +491,9 @@ def verify(
 
 @app.command(epilog="Example: bnpriv audit calibration.json --framework framework.toml --runs 100000")
 def audit(
-    calibration: Annotated[Path, typer.Argument(metavar="CALIBRATION.json", help="What Calibration.to_json wrote.")],
+    calibration: Annotated[
+        Path, typer.Argument(metavar="CALIBRATION.json", help="What to_json or release --json wrote.")
+    ],
     framework: Annotated[Path, typer.Option("--framework", metavar="FILE", help="The framework file.")],
     runs: Annotated[int, typer.Option("--runs", metavar="N", help="Outputs that are drawn.", min=1)] = 20_000,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of made-up answers; noise has none.", min=0)] = 0,

@@ -38,6 +38,11 @@ def test_links_lead_to_files(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
+def test_formulas_in_lists_are_indented() -> None:
+    broken = re.compile(r"\n\$\$\n[^$]*\n\$\$\n\n? {2,4}\S")  # the list would end before them
+    assert [page.name for page in PAGES if broken.search(page.read_text(encoding="utf-8"))] == []
+
+
 def test_every_mechanism_has_a_row() -> None:
     rows = set(re.findall(r"^\| `(\w+Mechanism)`", CHOOSING, re.MULTILINE))
     assert rows == {name for name in bp.mechanisms.__all__ if name.endswith("Mechanism")} - {"Mechanism"}

@@ -21,7 +21,7 @@ from bnpriv.core.secrets import SecretPair
 from bnpriv.errors import DataError, ParameterError, RefusedError
 from bnpriv.lab.attacks.result import NumpySampler
 from bnpriv.lab.attacks.shadow import learnable, log_ratios
-from bnpriv.lab.betting import Features, Secrets, Wealth, best_pair, blocks, cell_ends, counted, power
+from bnpriv.lab.betting import Features, Secrets, Wealth, best_pair, blocks, cautious, cell_ends, counted, power
 from bnpriv.lab.sampling.game import Assumed, AttackGame, SimulationRequest, notion_sampler
 from bnpriv.progress import progress
 from bnpriv.render.document import Code, Document, Figure, Paragraph, fact, later
@@ -43,25 +43,25 @@ if TYPE_CHECKING:
 RUNS, RUNS_OF_FUNCTION = 20_000, 2_000
 """Outputs that are drawn unless somebody says how many."""
 
-OUTPUTS_AT_ONCE, FEW_OUTPUTS_AT_ONCE = 2**11, 64
+DRAWN_BY_AUDITS, FEW_DRAWN = 2**11, 64
 """Outputs that are drawn between two looks for Ctrl-C, and where each takes steps of Python."""
 
-STRENGTH, SURE = 1.2, 0.95
+STRENGTH, SHARE_OF_AUDITS = 1.2, 0.95
 """How many times the claim an audit should see, and how often."""
 
-PILOT = 2**15
-"""Outputs with too little noise that are made up to tell how often an audit sees them."""
+FEWEST_MADE_UP, MOST_MADE_UP = 2**16, 2**20
+"""Outputs with too little noise, made up to tell how often an audit sees them: four times as many as were seen."""
 
 LEARNED = 128
 """Made-up answers under each secret around which the noise of a vector is looked for."""
 
-LEAST_GRID, MOST_GRID, GRID_STEPS, CLAIM_STEPS = 1e-3, 30.0, 80, 40
+LEAST_CLAIM, MOST_CLAIM, GRID_STEPS, CLAIM_STEPS = 1e-3, 30.0, 80, 40
 """Epsilons that are bet against: so many between two ends, and so many up to the claim and up to twice it."""
 
 STREAM = 20_311
 """Goes into every seed, so that secrets are drawn by other numbers than an audited function with the same seed uses."""
 
-Outputs = Callable[[Secrets, np.random.Generator], FloatArray]
+DrawsOutputs = Callable[[Secrets, np.random.Generator], FloatArray]
 """From the secrets of some runs to their outputs, of shape (runs, numbers)."""
 
 
@@ -170,7 +170,9 @@ class Audit(Shown):
     def _power_text(self) -> str:
         if self.power is None:
             return "How much would have been seen is not known without a claim: pass epsilon=."
-        return f"Would have seen {STRENGTH:g} times the claim with {percent_text(self.power)} ({self.power_of})."
+        return (
+            f"Would have seen {STRENGTH:g} times the claim in {percent_text(self.power)} of audits ({self.power_of})."
+        )
 
     @property
     def document(self) -> Document:
@@ -184,12 +186,13 @@ class Audit(Shown):
         )
         stopped = ", stopped by Ctrl-C" if self.stopped else ""
         claim = "" if self.epsilon is None else f", claimed {full_text(self.epsilon)}"
+        seen_well = self.power is not None and self.power >= SHARE_OF_AUDITS
         secrets = f"{self.protected}: {self.secrets}"
         counted = f"{self.outputs:,} outputs{stopped}; the bound holds whenever one stops."
         next_step = (
             "Next: do not release with it; .to_html() shows how the bound grew."
             if self.exceeds
-            else "Next: more runs= see smaller excesses; bp.verify replays the proof of a calibration."
+            else "Next: more runs= (--runs) see smaller excesses; bp.verify replays the proof of a calibration."
         )
         data: dict[str, object] = {
             "audited": self.audited,
@@ -210,7 +213,7 @@ class Audit(Shown):
             kind="audit",
             headline=("Audit of ", Code(self.audited), f": epsilon above {lower_text(self.bound)}{claim}"),
             verdict=self.verdict,
-            tone="poor" if self.exceeds else "plain" if self.epsilon is None else "good",
+            tone="poor" if self.exceeds else "good" if seen_well else "plain",
             lead=f"{shown}. {self._claim_text}.",
             short=(
                 f"{self.verdict.capitalize()}. {shown}.",
@@ -221,7 +224,7 @@ class Audit(Shown):
             ),
             number=f"{self.bound:g}",
             facts=(fact("Secrets", secrets), fact("Seen", counted), fact("Power", self._power_text)),
-            answer=later(lambda: (_figure(self), Paragraph(LIMITS))),
+            answer=later(lambda: (_figure(self), Paragraph(NO_PROOF))),
             data=data,
         )
 
@@ -230,7 +233,7 @@ class Audit(Shown):
         return visible(f"Audit({self.audited}: epsilon above {self.bound:.4g}{claim})")
 
 
-LIMITS = (
+NO_PROOF = (
     "An audit shows what is wrong, never that all is well: it looks at one pair of secrets, under one model, and at "
     "what its bettors look at."
 )
@@ -240,7 +243,7 @@ def _figure(found: Audit) -> Figure:
     said = f"After {found.outputs:,} outputs the bound is {lower_text(found.bound)}."
     claim = None if found.epsilon is None else (found.epsilon, "claimed")
     chart = bound_chart(found.trail, claim, across="outputs", up="epsilon", title="The bound on epsilon", desc=said)
-    return Figure(chart, caption="What the outputs showed by then")
+    return Figure(chart, caption="Lower bound on epsilon by the number of outputs seen")
 
 
 # --------------------------------------------------------------------------------------------------
@@ -256,26 +259,26 @@ class Audited:
     ----------
     what, protected, secrets : str
         In words.
-    draw : Outputs
+    draw : DrawsOutputs
     epsilon : float or None
     delta : float
     at_once : int
         Outputs that are drawn between two looks for Ctrl-C.
     runs : int
         Outputs by default.
-    thin : Outputs, optional
+    thin : DrawsOutputs, optional
         The same with too little noise; None where nobody knows how to make that.
     """
 
     what: str
     protected: str
     secrets: str
-    draw: Outputs
+    draw: DrawsOutputs
     epsilon: float | None
     delta: float
     at_once: int
     runs: int
-    thin: Outputs | None = None
+    thin: DrawsOutputs | None = None
 
 
 def with_noise(noise: Noise, exact: FloatArray, sampler: Sampler) -> FloatArray:
@@ -321,7 +324,7 @@ def _of_calibration(calibration: Calibration, sampler: Sampler, random: np.rando
         draw=partial(drawn, noise, sampler),
         epsilon=calibration.guarantee.epsilon,
         delta=calibration.guarantee.delta,
-        at_once=OUTPUTS_AT_ONCE if isinstance(noise, Scaled) else FEW_OUTPUTS_AT_ONCE,
+        at_once=DRAWN_BY_AUDITS if isinstance(noise, Scaled) else FEW_DRAWN,
         runs=RUNS,
         thin=thin if isinstance(noise, Scaled) else None,
     )
@@ -383,7 +386,7 @@ def _of_private_table(made: PrivateTable, sampler: Sampler, random: np.random.Ge
         draw=drawn,
         epsilon=rule.guarantee.epsilon,
         delta=rule.guarantee.delta,
-        at_once=FEW_OUTPUTS_AT_ONCE,
+        at_once=FEW_DRAWN,
         runs=RUNS_OF_FUNCTION,
     )
 
@@ -540,7 +543,8 @@ def audit(
     epsilon, delta : float, optional
         The claim. By default that of the calibration or private table; of a function none, with delta 0.
     secrets : pair of mappings, optional
-        For a function: the two secrets, each as `simulate` takes it; by default the first pair that is hidden. Others
+        For a function: the two secrets, each as `simulate` takes it; by default the first pair that is hidden. Whether
+        the claim covers a pair that is given here is not checked. Others
         than what is hidden refute only who claims to hide them.
     model : int
         For a function: the index of the model in Theta.
@@ -620,7 +624,7 @@ def audit(
 
 def _grid(claim: float | None) -> FloatArray:
     """The epsilons that are bet against."""
-    apart = np.geomspace(LEAST_GRID, MOST_GRID, GRID_STEPS)
+    apart = np.geomspace(LEAST_CLAIM, MOST_CLAIM, GRID_STEPS)
     near = np.arange(1, 2 * CLAIM_STEPS + 1) / CLAIM_STEPS
     return apart if claim is None else np.unique(np.concatenate([apart, near * claim, [claim]]))
 
@@ -668,10 +672,16 @@ def _power(found: Audited, wealth: Wealth) -> tuple[float, str]:
     asked = claim, found.delta, wealth.confidence, wealth.trail[-1][0], wealth.bettors
     if found.thin is None:
         cells = best_pair(STRENGTH * claim, found.delta)
-        return power(*cells, *asked), "of the pair of distributions that is told apart best"
+        return power(*cells, *asked), "of the pair told apart best"
     random = np.random.default_rng(0)
-    secrets = np.arange(PILOT) % 2 > 0
+    half = min(max(FEWEST_MADE_UP, 4 * wealth.trail[-1][0]), MOST_MADE_UP) // 2
+    secrets = np.arange(2 * half) % 2 > 0
     outputs = found.thin(secrets, random)
-    values = Features.learned(outputs, secrets).of(outputs)
-    cells = [counted(column, ends, secrets) for column in values.T for ends in cell_ends(column)]
-    return max(power(*each, *asked) for each in cells), f"of noise {STRENGTH:g} times too small, simulated"
+    # cells that are chosen and counted by the same outputs seem to tell more than they do
+    values = Features.learned(outputs[:half], secrets[:half]).of(outputs)
+    cells = [
+        cautious(*counted(column[half:], ends, secrets[half:]))
+        for column in values.T
+        for ends in cell_ends(column[:half])
+    ]
+    return max(power(*each, *asked) for each in cells), "simulated with less noise"

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray, down, up
 
-FIRST_BLOCK, GROWTH = 64, 1.4
+FIRST_BLOCK, BLOCK_GROWTH = 64, 1.4
 """Outputs from which is learned before the first bet, and by how much longer each block is than all before it."""
 
 LONGEST_BLOCK = 2**16
 """Outputs of a block at most."""
 
-MOST_COORDINATES, MOST_COMBINED = 6, 64
+MOST_NUMBERS_ALONE, MOST_COMBINED = 6, 64
 """Numbers of an output on which is bet alone, and of which a combination is learned: those that differ most."""
 
 EVEN_CELLS, MOST_TAILS, LEAST_IN_TAIL = 32, 16, 8
@@ -31,7 +31,7 @@ EVEN_CELLS, MOST_TAILS, LEAST_IN_TAIL = 32, 16, 8
 PLANNED = 1.2
 """Every second bettor stakes as if outputs told so many times the claim, wherever they seem to tell more than it."""
 
-LARGEST = 1e150
+LARGEST_OUTPUT = 1e150
 """Outputs from there on count as infinite where others are combined: their squares have no double."""
 
 DOUBT = 0.5
@@ -43,7 +43,7 @@ FEWEST_SAMPLED = 2**15
 CAPS = 4.0 ** -np.arange(5.0)
 """Shares of the largest stake to which the others are cut where delta makes large stakes cost."""
 
-ROUNDING, SUMMED = 2.0**-50, 2.0**-44
+ROUNDED_OFF, LOST_BY_SUMS = 2.0**-50, 2.0**-44
 """More than three roundings take from a sum of a few numbers relative to their sizes, and than summing logs takes."""
 
 SIMULATED = 200
@@ -84,7 +84,7 @@ def log_factors(
     >>> np.round(np.exp(won), 2).tolist(), np.round(np.exp(lost), 2).tolist()
     ([[1.96, 0.04]], [[0.04, 1.96]])
     """
-    odds = np.exp(epsilons) * (1 + ROUNDING)
+    odds = np.exp(epsilons) * (1 + ROUNDED_OFF)
     most = odds / (1 + odds)
     seen = ones + zeros + 1
     shares = (ones + 0.5) / seen, (zeros + 0.5) / seen
@@ -100,12 +100,12 @@ def log_factors(
         counts = (ones + 0.5, zeros + 0.5), (zeros + 0.5, ones + 0.5)
         cut = [_cut(stake, *seen, odds, delta) for stake, seen in zip(stakes, counts, strict=True)]
         stakes = cut[0][0], cut[1][0]
-        charge = (cut[0][1] + cut[1][1]) * (1 + ROUNDING)
+        charge = (cut[0][1] + cut[1][1]) * (1 + ROUNDED_OFF)
     one, zero = stakes
-    lost = ROUNDING * (2 + 2 * (1 + odds) * (one + zero) + charge)
+    lost = ROUNDED_OFF * (2 + 2 * (1 + odds) * (one + zero) + charge)
     first, second = (1 + 2 * a - 2 * odds * b - charge - lost for a, b in ((one, zero), (zero, one)))
     logs = np.log(first), np.log(second)
-    return logs[0] - ROUNDING * np.abs(logs[0]), logs[1] - ROUNDING * np.abs(logs[1])
+    return logs[0] - ROUNDED_OFF * np.abs(logs[0]), logs[1] - ROUNDED_OFF * np.abs(logs[1])
 
 
 def _cut(
@@ -153,7 +153,7 @@ class Features:
     @classmethod
     def learned(cls, outputs: FloatArray, secrets: Secrets) -> Features:
         """Learn from outputs of shape (outputs, numbers)."""
-        finite = np.where(np.abs(outputs) < LARGEST, outputs, np.nan)
+        finite = np.where(np.abs(outputs) < LARGEST_OUTPUT, outputs, np.nan)
         none = np.isnan(finite).all(axis=0)
         finite[:, none] = 0.0
         centre, size = np.nanmedian(finite, axis=0), np.nanstd(finite, axis=0)
@@ -161,7 +161,7 @@ class Features:
         standard = _standard(outputs, centre, size)
         apart = standard[secrets].mean(axis=0) - standard[~secrets].mean(axis=0)
         order = np.argsort(-np.abs(apart), kind="stable")
-        chosen = np.sort(order[:MOST_COORDINATES])
+        chosen = np.sort(order[:MOST_NUMBERS_ALONE])
         combined = np.sort(order[:MOST_COMBINED])
         spread = np.atleast_2d(np.cov(standard[:, combined], rowvar=False)) + 1e-3 * np.eye(len(combined))
         weights: FloatArray = np.asarray(np.linalg.solve(spread, apart[combined]), dtype=np.float64)
@@ -201,6 +201,15 @@ def counted(values: FloatArray, ends: FloatArray, secrets: Secrets) -> tuple[Flo
     return ones.astype(np.float64), (both - ones).astype(np.float64)
 
 
+def cautious(ones: FloatArray, zeros: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Counts whose shares are two standard errors nearer to one half: as little as cells may tell."""
+    both = ones + zeros
+    share = (ones + 0.5) / (both + 1)
+    told = np.maximum(0, np.abs(share - 0.5) - 2 * np.sqrt(share * (1 - share) / (both + 1)))
+    less = 0.5 + np.copysign(told, share - 0.5)
+    return both * less, both * (1 - less)
+
+
 # --------------------------------------------------------------------------------------------------
 # The wealth of all bettors, and what it says.
 # --------------------------------------------------------------------------------------------------
@@ -229,7 +238,7 @@ class Wealth:
     """After each block how many outputs were seen, and the bound on epsilon."""
 
     def __post_init__(self) -> None:
-        self.features = 1 if self.numbers == 1 else min(self.numbers, MOST_COORDINATES) + 2
+        self.features = 1 if self.numbers == 1 else min(self.numbers, MOST_NUMBERS_ALONE) + 2
         self.bettors = 8 * self.features
         self._logs: FloatArray = np.zeros((self.bettors, len(self.epsilons)))
         self.now: FloatArray = np.zeros(len(self.epsilons))
@@ -267,10 +276,10 @@ class Wealth:
             for place, (ends, won, lost) in enumerate(bets):
                 ones, zeros = counted(values[:, place // 8], ends, secrets)
                 grown, sizes = won @ ones + lost @ zeros, np.abs(won) @ ones + np.abs(lost) @ zeros
-                self._logs[place] += grown - SUMMED * (sizes + np.abs(self._logs[place]))
+                self._logs[place] += grown - LOST_BY_SUMS * (sizes + np.abs(self._logs[place]))
             peak = self._logs.max(axis=0)
             total = peak + np.log(np.exp(self._logs - peak).sum(axis=0)) - math.log(self.bettors)
-            self.now = total - SUMMED * (1 + np.abs(peak))
+            self.now = total - LOST_BY_SUMS * (1 + np.abs(peak))
             self.best = np.maximum(self.best, self.now)
         self._outputs.append(outputs)
         self._secrets.append(secrets)
@@ -303,7 +312,7 @@ def blocks(outputs: int) -> Iterator[int]:
     """
     done = 0
     while done < outputs:
-        size = FIRST_BLOCK if not done else min(LONGEST_BLOCK, math.ceil((GROWTH - 1) * done))
+        size = FIRST_BLOCK if not done else min(LONGEST_BLOCK, math.ceil((BLOCK_GROWTH - 1) * done))
         yield min(size, outputs - done)
         done += size
 

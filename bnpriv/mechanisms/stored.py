@@ -23,7 +23,7 @@ SENTENCES = frozenset(
 
 
 def read_record(text: str, form: str) -> Record:
-    """Return the JSON object in `text`, whose field "format" must be `form`.
+    """Return the JSON object in `text`, or the calibration in it if it is a release: its "format" must be `form`.
 
     Raises
     ------
@@ -34,11 +34,13 @@ def read_record(text: str, form: str) -> Record:
         record: object = json.loads(text, parse_constant=_refused)
     except (TypeError, ValueError, RecursionError):
         record = None
+    if isinstance(record, dict) and cast(Record, record).get("format") == "bnpriv release 1":
+        record = cast(Record, record).get("calibration")
     if not isinstance(record, dict) or cast(Record, record).get("format") != form:
         raise CertificateError(
             f"a stored calibration has the format {form!r}",
             found="something else",
-            remedy="Pass the text that Calibration.to_json returned.",
+            remedy="Pass what Calibration.to_json, a release's to_json or release --json wrote.",
         )
     return cast(Record, record)
 

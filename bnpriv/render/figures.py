@@ -442,7 +442,7 @@ def bound_chart(
     high = max([y for _, y in points] + [claim[0] if claim else 0.0]) or 1.0
     rows = ticks(0.0, 1.1 * high)
     start, end = math.floor(logs[0][0]), max(math.ceil(logs[-1][0]), math.floor(logs[0][0]) + 1)
-    columns = [(float(decade), f"{10**decade:,}") for decade in range(start, end + 1)]
+    columns = [(float(decade), f"{10**decade:,}" if decade < 5 else _power(decade)) for decade in range(start, end + 1)]
     ends = float(start), float(end)
     rows = [*rows, (1.1 * high, "")]
     return _chart(steps, ends, rows=rows, columns=columns, level=claim, across=across, up=up, title=title, desc=desc)

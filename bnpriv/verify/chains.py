@@ -25,6 +25,7 @@ from bnpriv.verify.values import (
     SLACK,
     UNSHOWN,
     ZERO,
+    DecimalMatrix,
     Law,
     StopError,
     merged,
@@ -34,12 +35,12 @@ from bnpriv.verify.values import (
 )
 
 MOST_TOLD_APART = 20_000
-"""Steps whose distributions are told apart; what is known of a later one holds for all after it."""
+"""LikeSteps whose distributions are told apart; what is known of a later one holds for all after it."""
 
-MOST_DISTANCE = 4096
+MOST_DISTANT = 4096
 """Values so many steps away are looked at."""
 
-SETTLED = Decimal("1e-18")
+CLOSE_TO_LIMIT = Decimal("1e-18")
 """How far, relatively, the distribution of a step may be from the limit for which it is taken."""
 
 PER_PRODUCT = 16
@@ -48,29 +49,34 @@ PER_PRODUCT = 16
 MOST_REFUTING = 250_000
 """Products of masses in search of what refutes a claim that no quilts bear."""
 
-NEAR = 1e-9
+LOST_IN_DOUBLES = 1e-9
 """What is too much by no more than this, as a double in nats, is looked at exactly."""
 
 NOWHERE = (0, 0)
 """The range of distances of a side without a value."""
 
-Matrix = list[list[Decimal]]
-Mask = frozenset[int]
-Told = list[Decimal]
+PossibleStates = frozenset[int]
+RatiosOfPairs = list[Decimal]
 """A ratio for every ordered pair of states."""
 
 Quilt = tuple[int | None, int | None]
 """How many steps before and after the values are that are not hidden; None where there is none on a side."""
 
 
-class Steps:
+class LikeSteps:
     """Steps of which the same is known: for every ordered pair (x, x') of states P(x') / P(x) at most, 0 for no pair.
 
     `seen` says which states are possible a number of steps before. What was found of them is remembered.
     """
 
     def __init__(
-        self, first: int, last: int, odds: Told, seen: Callable[[int], Mask], *, settled: bool = False
+        self,
+        first: int,
+        last: int,
+        odds: RatiosOfPairs,
+        seen: Callable[[int], PossibleStates],
+        *,
+        settled: bool = False,
     ) -> None:
         self.first, self.last, self.odds, self.seen, self.settled = first, last, odds, seen, settled
         self.kept = tuple(k for k, each in enumerate(odds) if each)
@@ -80,17 +86,17 @@ class Steps:
 class Chain:
     """One model of a chain: powers of its matrix, and what is known of its steps."""
 
-    def __init__(self, matrix: Matrix, start: Any, spend: Callable[[int], None]) -> None:
+    def __init__(self, matrix: DecimalMatrix, start: Any, spend: Callable[[int], None]) -> None:
         self.k, self.start = len(matrix), start
         self.all, self.pairs = frozenset(range(self.k)), list(permutations(range(self.k), 2))
-        self.powers, self.known = [matrix], dict[Any, Told]()
+        self.powers, self.known = [matrix], dict[Any, RatiosOfPairs]()
         self.spent = spend
 
     def spend(self, cost: int) -> None:
         """Note products of decimals in lists."""
         self.spent(cost // PER_PRODUCT + 1)
 
-    def power(self, distance: int) -> Matrix:
+    def power(self, distance: int) -> DecimalMatrix:
         """The transitions over a number of steps."""
         while len(self.powers) < distance:
             self.spend(self.k**3)
@@ -99,20 +105,20 @@ class Chain:
             self.powers.append(after)
         return self.powers[distance - 1]
 
-    def after(self, distance: int) -> Told:
+    def after(self, distance: int) -> RatiosOfPairs:
         """What a value so many steps later tells at most, for every pair."""
         if distance not in self.known:
             self.known[distance] = self.ratios(self.power(distance))
         return self.known[distance]
 
-    def before(self, distance: int, seen: Mask) -> Told:
+    def before(self, distance: int, seen: PossibleStates) -> RatiosOfPairs:
         """How much likelier one state comes at most than another, so many steps after one of those that are seen."""
         if (distance, seen) not in self.known:
             rows = [row for y, row in enumerate(self.power(distance)) if y in seen]
             self.known[distance, seen] = self.ratios(list(map(list, zip(*rows, strict=True))))
         return self.known[distance, seen]
 
-    def ratios(self, rows: Matrix) -> Told:
+    def ratios(self, rows: DecimalMatrix) -> RatiosOfPairs:
         """The largest ratio of two rows at one place, for every pair of them; 1 of a row without a mass."""
         self.spend(2 * len(rows[0]) * self.k**2)
         return [
@@ -120,7 +126,7 @@ class Chain:
             for x, y in self.pairs
         ]
 
-    def odds(self, law: list[Decimal], off: Decimal = ZERO) -> Told:
+    def odds(self, law: list[Decimal], off: Decimal = ZERO) -> RatiosOfPairs:
         """The odds of a distribution whose masses are off by a factor at most."""
         loose = (1 + off) ** 2
         return [law[y] / law[x] * loose if law[x] and law[y] else ZERO for x, y in self.pairs]
@@ -152,27 +158,27 @@ class Chain:
             found = [each.union(*(found[y] for y in each)) for each in found]
         return found
 
-    def led_to(self, mask: Mask) -> Mask:
+    def led_to(self, mask: PossibleStates) -> PossibleStates:
         """The states to which some lead in one step."""
         return frozenset(y for x in mask for y, p in enumerate(self.powers[0][x]) if p)
 
     @cached_property
-    def reached(self) -> list[Mask]:
+    def reached(self) -> list[PossibleStates]:
         """The states to which some start leads by steps 1, 2, ..., until they stay the same."""
         masks = [self.all]
         while (after := self.led_to(masks[-1])) != masks[-1]:
             masks.append(after)
         return masks
 
-    def led_by_any(self, step: int) -> Callable[[int], Mask]:
+    def led_by_any(self, step: int) -> Callable[[int], PossibleStates]:
         """Which states some start leads to, a number of steps before one, or before any after it."""
         return lambda a: self.reached[min(max(step - a, 1), len(self.reached)) - 1]
 
-    def unordered(self, mask: Mask) -> Told:
+    def unordered(self, mask: PossibleStates) -> RatiosOfPairs:
         """Odds of which nothing is known."""
         return [INFINITE if x in mask and y in mask else ZERO for x, y in self.pairs]
 
-    def steps(self, length: int, far: int) -> Iterator[Steps]:
+    def steps(self, length: int, far: int) -> Iterator[LikeSteps]:
         """Yield what is known of each step, and now and then of it and all later ones; in the end that is settled.
 
         Values at most `far` steps before one are looked at.
@@ -181,11 +187,11 @@ class Chain:
             require(self.limit, "a stationary distribution, of which there are several")
             law: Any = self.limit
             held = frozenset(x for x, p in enumerate(law) if p)
-            yield Steps(1, length, self.odds(law), lambda _: held, settled=True)
+            yield LikeSteps(1, length, self.odds(law), lambda _: held, settled=True)
         else:
             yield from self.from_any(length) if self.start == "any" else self.from_law(length, far)
 
-    def from_any(self, length: int) -> Iterator[Steps]:
+    def from_any(self, length: int) -> Iterator[LikeSteps]:
         """The steps whose start is not known: odds of two states never grow."""
         odds, forgets = self.unordered(self.all), self.forgets
         for step in range(1, length + 1):
@@ -194,15 +200,15 @@ class Chain:
             mask = self.reached[min(step, len(self.reached)) - 1]
             odds = [o if x in mask and y in mask else ZERO for o, (x, y) in zip(odds, self.pairs, strict=True)]
             apart = max((o * back for o, back in zip(odds, self.turned(odds), strict=True) if o), default=ONE)
-            settled = step >= len(self.reached) and (not forgets or apart <= 1 + SETTLED)
+            settled = step >= len(self.reached) and (not forgets or apart <= 1 + CLOSE_TO_LIMIT)
             if not settled:
-                yield Steps(step, step, odds, self.led_by_any(step))
+                yield LikeSteps(step, step, odds, self.led_by_any(step))
             if settled or step & (step - 1) == 0:
-                yield Steps(step, length, odds, self.led_by_any(step), settled=settled)
+                yield LikeSteps(step, length, odds, self.led_by_any(step), settled=settled)
             if settled:
                 return
 
-    def turned(self, told: Told) -> Told:
+    def turned(self, told: RatiosOfPairs) -> RatiosOfPairs:
         """The same for every pair the other way round."""
         known = dict(zip(self.pairs, told, strict=True))
         return [known[y, x] for x, y in self.pairs]
@@ -212,26 +218,26 @@ class Chain:
         """Whether every start leads, after some time, to the same states at any one step."""
         masks = [self.led_to(frozenset([x])) for x in range(self.k)]
         for _ in range(2 * self.k.bit_length()):  # after more than the square of their number it shows
-            masks = [Mask().union(*(masks[y] for y in mask)) for mask in masks]
+            masks = [PossibleStates().union(*(masks[y] for y in mask)) for mask in masks]
         return all(mask == self.reached[-1] for mask in masks)
 
-    def from_law(self, length: int, far: int) -> Iterator[Steps]:
+    def from_law(self, length: int, far: int) -> Iterator[LikeSteps]:
         """The steps whose start has a given distribution: they come ever closer to the limit, if there is one."""
-        law, masks, strayed, columns = self.start, list[Mask](), -far, list(zip(*self.powers[0], strict=True))
+        law, masks, strayed, columns = self.start, list[PossibleStates](), -far, list(zip(*self.powers[0], strict=True))
         inside = frozenset(x for x, p in enumerate(self.limit or ()) if p)
         for step in range(1, length + 1):
             masks.append(frozenset(x for x, p in enumerate(law) if p))
             strayed = strayed if masks[-1] == inside else step
             both = [(p, q) for p, q in zip(law, self.limit or (), strict=False) if p and step - strayed > far]
             off = max((max(p / q, q / p) for p, q in both), default=INFINITE) - 1
-            settled = off <= SETTLED or (step == MOST_TOLD_APART and off < INFINITE)
+            settled = off <= CLOSE_TO_LIMIT or (step == MOST_TOLD_APART and off < INFINITE)
             if not settled and step < MOST_TOLD_APART:
-                yield Steps(step, step, self.odds(law), lambda a, at=step: masks[at - a - 1])
+                yield LikeSteps(step, step, self.odds(law), lambda a, at=step: masks[at - a - 1])
             if off < INFINITE and (settled or step & (step - 1) == 0):
-                yield Steps(step, length, self.odds(self.limit or law, off), lambda _: inside, settled=settled)
+                yield LikeSteps(step, length, self.odds(self.limit or law, off), lambda _: inside, settled=settled)
             elif step == MOST_TOLD_APART:
                 odds = self.unordered(self.led_by_any(step)(0))
-                yield Steps(step, length, odds, self.led_by_any(step), settled=True)
+                yield LikeSteps(step, length, odds, self.led_by_any(step), settled=True)
             if settled or step == MOST_TOLD_APART:
                 return
             self.spend(3 * self.k**2)
@@ -247,7 +253,7 @@ class ChainQuilts:
         self.after = dict[Any, list[float]]()
         self.most = bisect_right(range(1, length + 1), claim.epsilon, key=costs)
         """How many values noise hides at most."""
-        self.far, self.worst, self.least = min(self.most, MOST_DISTANCE), ZERO, 0.0
+        self.far, self.worst, self.least = min(self.most, MOST_DISTANT), ZERO, 0.0
 
     def allowed(self, near: int) -> Decimal:
         """What others may tell, as a ratio, where so many values are hidden; 0 where these are too many."""
@@ -265,7 +271,7 @@ class ChainQuilts:
                 return False
         return False
 
-    def served(self, steps: Steps) -> bool:
+    def served(self, steps: LikeSteps) -> bool:
         """Whether every step of some of which the same is known has a quilt."""
         if not steps.kept:
             return True  # no two states are possible
@@ -284,7 +290,7 @@ class ChainQuilts:
                 step = max(step, min(most - b + 1, self.length - b)) + 1
         return True
 
-    def quilt(self, steps: Steps, step: int) -> tuple[Quilt, Decimal] | None:
+    def quilt(self, steps: LikeSteps, step: int) -> tuple[Quilt, Decimal] | None:
         """A quilt of one step that the noise bears, and what it tells."""
         for sides in self.candidates(steps, step):
             a, b = sides
@@ -300,7 +306,7 @@ class ChainQuilts:
         a, b = sides
         return (self.length if b is None else step + b - 1) - (0 if a is None else step - a)
 
-    def told(self, steps: Steps, a: int | None, b: int | None) -> Decimal:
+    def told(self, steps: LikeSteps, a: int | None, b: int | None) -> Decimal:
         """What the values so many steps before and after tell together at most, as a ratio."""
         known = steps.told if a else self.alone.setdefault(steps.kept, {})  # values after alone tell the same of all
         if (a, b) not in known:
@@ -311,13 +317,13 @@ class ChainQuilts:
             known[a, b] = max(ONE, *ratios)
         return known[a, b]
 
-    def told_before(self, steps: Steps, a: int) -> Told:
+    def told_before(self, steps: LikeSteps, a: int) -> RatiosOfPairs:
         """What the value so many steps before tells: its own odds turned round, and those of the step."""
         likelier = self.chain.before(a, steps.seen(a))
         ways = zip(likelier, self.chain.turned(likelier), steps.odds, strict=True)
         return [ratio * min(turned, odds) if odds else ZERO for ratio, turned, odds in ways]
 
-    def candidates(self, steps: Steps, step: int) -> Iterator[Quilt]:
+    def candidates(self, steps: LikeSteps, step: int) -> Iterator[Quilt]:
         """Yield quilts that may do: those that did lately, then all that hide no more values than noise can."""
         before, after = min(self.far, step - 1), min(self.far, self.length - step)
         self.least = float(self.cost(self.length))
@@ -337,7 +343,10 @@ class ChainQuilts:
             told = max((left + right for left, right in sides), default=0.0)
             far = self.cost(self.near(step, (most_a or None, most_b or None)))
             self.least = min(self.least, told + float(far))
-            if told + float(self.cost(self.near(step, (a or None, b or None)))) > float(self.claim.epsilon) + NEAR:
+            if (
+                told + float(self.cost(self.near(step, (a or None, b or None))))
+                > float(self.claim.epsilon) + LOST_IN_DOUBLES
+            ):
                 continue
             if (a, b) == (most_a, most_b):
                 yield a or None, b or None
@@ -348,14 +357,14 @@ class ChainQuilts:
                 middle = (b + most_b) // 2
                 todo += [((a, most_a), (middle + 1, most_b)), ((a, most_a), (b, middle))]
 
-    def logs_before(self, steps: Steps, a: int) -> list[float]:
+    def logs_before(self, steps: LikeSteps, a: int) -> list[float]:
         """What the value so many steps before tells of pairs that count, in nats but for rounding; nothing for 0."""
         if a not in steps.before:
             told = self.told_before(steps, a) if a else [ONE] * len(steps.odds)
             steps.before[a] = [_log(told[k]) for k in steps.kept]
         return steps.before[a]
 
-    def logs_after(self, steps: Steps, b: int) -> list[float]:
+    def logs_after(self, steps: LikeSteps, b: int) -> list[float]:
         """What the value so many steps after tells."""
         if (b, steps.kept) not in self.after:
             told = self.chain.after(b) if b else [ONE] * len(steps.odds)

@@ -42,7 +42,7 @@ from bnpriv.verify.values import (
 APART = operator.itemgetter(0)
 """How far the two records of a reach are apart."""
 
-MOST_JOINED = 2000
+MOST_RECORDS_JOINED = 2000
 """Records of several parts that are compared together in the 2-norm."""
 
 MOST_SIGNED = 12
@@ -203,7 +203,7 @@ class Changes:
         """Parts as one where their choices are few: lengths of changes do not add in the 2-norm."""
         kept = [self.weights[k] if k in numbers else Fraction(0) for k in self.all]
         every = set[str]().union(*sets)
-        few = math.prod(len(self.choices(name, kept, numbers)) for name in every) <= MOST_JOINED
+        few = math.prod(len(self.choices(name, kept, numbers)) for name in every) <= MOST_RECORDS_JOINED
         return [every] if few and every else sets
 
     def moved(self, term: int, part: set[str], moving: Collection[str]) -> bool:

@@ -24,8 +24,8 @@ from bnpriv.verify.chains import by_chain
 from bnpriv.verify.changes import Moves, hiding_records
 from bnpriv.verify.claim import HIDE_RECORDS, Claim, NoisyPair
 from bnpriv.verify.declared import declared, declared_moves
+from bnpriv.verify.linear_gaussian import by_normals
 from bnpriv.verify.networks import IntervalNodes
-from bnpriv.verify.normals import by_normals
 from bnpriv.verify.one_record import OneRecord, swapped
 from bnpriv.verify.totals import recounted
 from bnpriv.verify.values import DATASET, SLACK, UNSHOWN, VALUE, ZERO, MovedRecords, StopError, decimal, refuse, require
@@ -120,7 +120,10 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
         with localcontext(ARITHMETIC):
             text: Any = calibration
             if not isinstance(calibration, str):
-                text = (getattr(calibration, "transcript", None) or getattr(calibration, "to_json"))()  # noqa: B009
+                written = getattr(calibration, "transcript", None) or getattr(calibration, "to_json", None)
+                if written is None:
+                    raise StopError("not covered", "no text in JSON: of a file pass Path(...).read_text()")
+                text = written()
             found = _checked(
                 json.loads(text), None if framework is None else Path(os.path.expanduser(framework)), trusted
             )
@@ -128,7 +131,7 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
     except StopError as stop:
         return Verdict(status=stop.args[0], text=stop.args[1], trusted=tuple(trusted))
     except json.JSONDecodeError:
-        text = "the text is no JSON: give what Calibration.to_json, release --json or ledger export --framework wrote"
+        text = "the text is no JSON: give what to_json, release --json or ledger export --framework wrote, not its path"
         return Verdict(status="not covered", text=text)
     except MALFORMED as broken:
         return Verdict(status="not covered", text=f"a calibration or file that is not well formed ({broken!r:.80})")
@@ -139,7 +142,9 @@ def _checked(record: Any, path: Path | None, trusted: list[str]) -> str:
         return _table(record["data"], path, trusted)
     if record["format"] == "bnpriv transcript 1":
         return recounted(record, _model(record["model"], path, trusted), trusted, _replayed)
-    record = record["calibration"] if record["format"] == "bnpriv release 1" else record
+    if record["format"] == "bnpriv release 1":
+        trusted.append("that the number released is the answer with that noise")
+        record = record["calibration"]
     require(
         record["format"] == "bnpriv calibration 1", "a text that is no calibration, release or private table in JSON"
     )

@@ -15,10 +15,9 @@ from typing import Any
 from bnpriv.verify.forms import Form
 from bnpriv.verify.networks import read_nodes
 from bnpriv.verify.normal import (
-    KEPT,
+    MOVED_SHARE,
     Bells,
     Enclosure,
-    Matrix,
     curve,
     exceeding,
     farthest_hidden,
@@ -33,6 +32,7 @@ from bnpriv.verify.values import (
     SLACK,
     UNSHOWN,
     ZERO,
+    DecimalMatrix,
     Law,
     StopError,
     decimal,
@@ -192,7 +192,9 @@ def laplace_excess(left: Sequence[Decimal], right: Sequence[Decimal], decay: Seq
 # What a calibration claims: a query, a model, noise, epsilon and delta; and the work and findings of one check.
 # --------------------------------------------------------------------------------------------------
 
-SHARES = tuple(Decimal(2) ** -k for k in range(0, 41, 4)) + tuple(1 - Decimal(2) ** -k for k in (1, 2, 5, 10))
+SHARES_OF_LAST_NOISE = tuple(Decimal(2) ** -k for k in range(0, 41, 4)) + tuple(
+    1 - Decimal(2) ** -k for k in (1, 2, 5, 10)
+)
 """Shares of the last noise that hide how answers are rounded before it."""
 
 MOST_WORK = 1_000_000
@@ -365,11 +367,11 @@ class NoisyPair:
         Or what both have in common stays, and the rest counts as if it were as far from the other law as it can be
         (the mixture of one record in docs/claims/k_fold.md).
         """
-        claim, level = self.claim, self.claim.epsilon + KEPT.ln()
-        most = farthest_hidden(level, claim.delta * KEPT) if claim.normal else level
-        flow, rest = moved_inside({x: p * KEPT for x, p in first.items()}, second, self.apart, most, claim.spend)
+        claim, level = self.claim, self.claim.epsilon + MOVED_SHARE.ln()
+        most = farthest_hidden(level, claim.delta * MOVED_SHARE) if claim.normal else level
+        flow, rest = moved_inside({x: p * MOVED_SHARE for x, p in first.items()}, second, self.apart, most, claim.spend)
         told = (p * curve(self.apart(x, y), level) for (x, y), p in flow.items()) if claim.normal else ()
-        found, rests = (rest + sum(told, SLACK)) / KEPT, exceeding(first, second)
+        found, rests = (rest + sum(told, SLACK)) / MOVED_SHARE, exceeding(first, second)
         if claim.normal and rests:
             part = min(ONE, sum(rests.values(), SLACK))
             far = max(self.apart(x, y) for x in rests for y in second)
@@ -384,13 +386,13 @@ class NoisyPair:
         gap = [decimal(w) * abs(each) / claim.scale for w, each in zip(claim.weights, gap, strict=True)]
         return sum((each * each for each in gap), ZERO).sqrt() if claim.normal else sum(gap, ZERO)
 
-    def deviations(self, gap: Sequence[Decimal], covariance: Matrix) -> Decimal:
+    def deviations(self, gap: Sequence[Decimal], covariance: DecimalMatrix) -> Decimal:
         """How long a gap is, at most, where all noise but the last has a covariance, or the answer itself has.
 
         Part of the last noise hides that answers are rounded before it is drawn, the rest hides the gap.
         """
         last, found = self.claim.last, list[Decimal]()
-        for share in SHARES if any(self.moved) else (ZERO,):
+        for share in SHARES_OF_LAST_NOISE if any(self.moved) else (ZERO,):
             told = length(gap, plus(covariance, [v * (1 - share) for v in last])) ** 2
             sides = zip(self.moved, last, strict=True)
             found.append(told + sum(m * m / (share * v) if v else INFINITE for m, v in sides if m))

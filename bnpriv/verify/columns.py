@@ -10,13 +10,13 @@ from itertools import pairwise
 from typing import Any
 
 from bnpriv.verify.forms import UNCOUNTED, UNDER_ALL, Form, gaps, middle
-from bnpriv.verify.values import HALF, INFINITE, ONE, ZERO, Law, alike, decimal, number, refuse, require, summed
+from bnpriv.verify.normal import TOTAL_DIGITS, between
+from bnpriv.verify.values import INFINITE, Law, alike, decimal, number, refuse, require, summed
 
 # --------------------------------------------------------------------------------------------------
 # Laws of columns, as values that stand for all that a query can tell apart, with their masses.
 # --------------------------------------------------------------------------------------------------
 
-PI = Decimal("3.1415926535897932384626433832795028841971693993751058209749445923078164062862089986280348253421170679")
 MOST_SUMMED_STEPS = 1000
 """Grid steps of a column that is summed under a density."""
 
@@ -58,14 +58,14 @@ def _of_normal(form: Form, name: str, parameters: Any) -> StandIns:
     require(deviation > 0 and mean.is_finite() and deviation.is_finite(), "a normal distribution")
     lower, upper, half = column["lower"], column["upper"], Fraction(column["type"] == "integer", 2)
     found: StandIns = []
-    with localcontext(prec=110):
+    with localcontext(prec=TOTAL_DIGITS):
         for low, high in form.ranges(name, [*form.cuts[name], *_between_steps(form, name)]):
             middle, ends = (low if half else (Fraction(low) + Fraction(high)) / 2), (low - half, high + half)
             if not half and low < high:
                 ends = _widened(low, high)
             left = -INFINITE if low == lower else (decimal(Fraction(ends[0])) - mean) / deviation
             right = INFINITE if high == upper else (decimal(Fraction(ends[1])) - mean) / deviation
-            found.append((middle, normal(left, right)))
+            found.append((middle, between(left, right)))
     return found
 
 
@@ -102,32 +102,6 @@ def _between_steps(form: Form, name: str) -> Sequence[float]:
     lower, half = column["lower"], Fraction(column["type"] == "integer", 2)
     grid = (Fraction(column["upper"]) - Fraction(lower)) / column["steps"]
     return [float(lower + (k + Fraction(1, 2) + half) * grid) for k in range(column["steps"])]
-
-
-def normal(low: Decimal, high: Decimal) -> Decimal:
-    """Return P(low < Z < high) for a standard normal Z."""
-    if high - low < Decimal("1e-32"):  # the density of the middle is right to twice as many digits
-        return (high - low) * (-(((low + high) / 2) ** 2) / 2).exp() / (2 * PI).sqrt()
-    if low < 0 < high:
-        return ONE - tail(-low) - tail(high)
-    return tail(low) - tail(high) if low >= 0 else tail(-high) - tail(-low)
-
-
-def tail(z: Decimal) -> Decimal:
-    """Return P(Z > z) for a standard normal Z and z >= 0: a series of positive terms, or a continued fraction."""
-    if z.is_infinite():
-        return ZERO
-    density = (-z * z / 2).exp() / (2 * PI).sqrt()
-    if z > 6:
-        under = z
-        for k in range(1000, 0, -1):
-            under = z + k / under
-        return density / under
-    term = total = z
-    for k in range(3, 1000, 2):
-        term *= z * z / k
-        total += term
-    return HALF - density * total
 
 
 # --------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import io
 import math
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, product
@@ -22,8 +22,8 @@ from bnpriv.verify.chains import probabilities
 from bnpriv.verify.claim import farthest
 from bnpriv.verify.columns import column_facts, law_facts, laws_of_bins, same_law
 from bnpriv.verify.forms import UNCOUNTED, WeightedRecords, gaps
-from bnpriv.verify.networks import Nodes, bif_nodes, read_nodes, xmlbif_nodes
-from bnpriv.verify.normals import NormalNodes
+from bnpriv.verify.network_files import bif_nodes, xmlbif_nodes
+from bnpriv.verify.networks import Nodes, NormalNodes, read_nodes
 from bnpriv.verify.values import (
     DATASET,
     DISTRIBUTIONAL,
@@ -220,7 +220,7 @@ def _cell(column: Any, text: str) -> Any:
 
 
 def _listed(named: Any) -> list[Any]:
-    return list(named) if isinstance(named, Sequence) and not isinstance(named, str) else [named]
+    return named if isinstance(named, list) else [named]
 
 
 def _normal(toml: Any, facts: Any, found: Any) -> Any:

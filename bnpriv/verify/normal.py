@@ -8,31 +8,40 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from decimal import Decimal, localcontext
+from dataclasses import dataclass
+from decimal import Decimal, getcontext, localcontext
 from fractions import Fraction
 from itertools import pairwise
 from math import isqrt
 from typing import Any
 
-from bnpriv.verify.values import HALF, INFINITE, ONE, SLACK, ZERO, Law, StopError, decimal, require
+from bnpriv.verify.values import HALF, INFINITE, ONE, SLACK, ZERO, DecimalMatrix, Law, StopError, decimal, require
 
-ROOT = Decimal("2.50662827463100050241576528481104525300698674060993831662992357634229")
+ROOT_OF_TWICE_PI = Decimal(
+    "2.506628274631000502415765284811045253006986740609938316629923576342293654607841974946595838378057266116009972665"
+)
 """The root of twice pi."""
 
-SERIES_END, LEVELS = Decimal(6), 200
-"""Up to where tails are power series, of positive terms; beyond they are continued fractions of so many levels."""
+SERIES_END = Decimal(6)
+"""Up to where tails are power series, of positive terms; beyond they are continued fractions."""
+
+NARROW_CELL = Decimal("1e-32")
+"""Ends of a cell that are no farther apart."""
 
 OPEN = Decimal("1e-14")
 """What is left open of a delta, as a share of it."""
 
-BELL_DIGITS, NEAR = 38, Decimal("1e-20")
+BELL_DIGITS, LOST_BY_BELLS = 38, Decimal("1e-20")
 """Digits with which sums of bells are worked out, and far more than what they lose in a log or a mass."""
 
-WIDEST = Decimal("1e7")
+WIDEST_BELLS = Decimal("1e7")
 """Deviations of the noise between two atoms: farther ones lose digits."""
 
-KEPT = ONE - Decimal("1e-13")
+MOVED_SHARE = ONE - Decimal("1e-13")
 """The share of a law that has to be moved inside another one: masses are declared in doubles."""
+
+TOTAL_DIGITS = 110
+"""Where two tails nearly cancel."""
 
 TAIL_WORK, EXPONENTIAL_WORK = 25, 10
 """A tail and an exponential, in products of masses."""
@@ -44,10 +53,10 @@ def tail(z: Decimal) -> Decimal:
     """How likely a standard normal number is above z."""
     if z < 0:
         return 1 - tail(-z)
-    density = (-z * z / 2).exp() / ROOT
+    density = (-z * z / 2).exp() / ROOT_OF_TWICE_PI
     if z > SERIES_END:
-        rest = z
-        for k in range(LEVELS, 0, -1):
+        rest, levels = z, getcontext().prec + int(2 * (getcontext().prec / z) ** 2)
+        for k in range(levels, 0, -1):
             rest = z + k / rest
         return density / rest
     total, term, odd, square = z, z, 1, z * z
@@ -59,8 +68,10 @@ def tail(z: Decimal) -> Decimal:
 
 
 def between(low: Decimal, high: Decimal) -> Decimal:
-    """How likely a standard normal number is between two; no digits are lost far out."""
-    return tail(low) - tail(high) if low + high >= 0 else tail(-high) - tail(-low)
+    """How likely a standard normal number is between two; no digits are lost far out, or where both are close."""
+    if high - low < NARROW_CELL:  # the density of the middle is right to twice as many digits
+        return (high - low) * (-(((low + high) / 2) ** 2) / 2).exp() / ROOT_OF_TWICE_PI
+    return tail(low) - tail(high) if -low <= high else tail(-high) - tail(-low)
 
 
 def curve(far: Decimal, level: Decimal) -> Decimal:
@@ -90,7 +101,7 @@ class Bells:
         self.atoms = [decimal(Fraction(x) - Fraction(points[0])) / scale for x in points]
         self.laws = [[law.get(x, ZERO) for x in points] for law in (first, second)]
         self.spend, self.steps = spend, [b - a for a, b in pairwise(self.atoms)]
-        if self.atoms[-1] > WIDEST:
+        if self.atoms[-1] > WIDEST_BELLS:
             raise StopError("too large", "atoms that are very many deviations of the noise apart")
         spend(EXPONENTIAL_WORK * len(points))
         bells = [(-x * x / 2).exp() for x in self.atoms]
@@ -109,7 +120,10 @@ class Bells:
             for weighed in self.weighed:
                 terms = list(map(operator.mul, weighed, factors))
                 total = sum(terms, ZERO)
-                found += [(total / ROOT).ln() - w * w / 2, sum(map(operator.mul, terms, self.atoms), ZERO) / total]
+                found += [
+                    (total / ROOT_OF_TWICE_PI).ln() - w * w / 2,
+                    sum(map(operator.mul, terms, self.atoms), ZERO) / total,
+                ]
             self.seen[w] = found[0], found[2], found[1], found[3]
         return self.seen[w]
 
@@ -134,14 +148,14 @@ class Bells:
         while cells:
             low, high = cells.pop()
             above, below, most = self.inside(which, low, high)
-            if above + NEAR <= level:
+            if above + LOST_BY_BELLS <= level:
                 continue
-            if below - NEAR > level:
+            if below - LOST_BY_BELLS > level:
                 runs[-1:] = [[runs[-1][0], high]] if runs and runs[-1][1] == low else [*runs[-1:], [low, high]]
                 continue
             open_ = most * (1 - (level - above).exp())
             if open_ <= OPEN * delta:
-                left += open_ + NEAR * most
+                left += open_ + LOST_BY_BELLS * most
                 continue
             middle = (low + high) / 2
             require(low < middle < high, "a cell of the noise that is too narrow to be cut up")
@@ -149,7 +163,7 @@ class Bells:
         ratio, found, lost = level.exp(), ZERO, left
         for low, high in runs:
             gained, paid = self.mass(which, low, high), ratio * self.mass(1 - which, low, high)
-            found, lost = found + gained - paid, lost + NEAR * (gained + paid)
+            found, lost = found + gained - paid, lost + LOST_BY_BELLS * (gained + paid)
         return max(ZERO, found - lost), found + lost
 
     def inside(self, which: int, low: Decimal, high: Decimal) -> tuple[Decimal, Decimal, Decimal]:
@@ -162,6 +176,105 @@ class Bells:
         below = max(first + min(ZERO, wide * down), last - max(ZERO, wide * up))
         rise = min(a[own] + max(ZERO, wide * (b[2 + own] - low)), b[own] - min(ZERO, wide * (a[2 + own] - high)))
         return above, below, min(ONE, wide * rise.exp())
+
+
+# --------------------------------------------------------------------------------------------------
+# Normal numbers with Laplace noise, in one number or beside it.
+# --------------------------------------------------------------------------------------------------
+
+
+def beside_laplace(mu: Decimal, moved: Decimal, epsilon: Decimal) -> Decimal:
+    """The divergence of two numbers at once: one normal, `mu` apart, one with Laplace noise, `moved` scales apart.
+
+    The loss l of the first is normal with mean mu^2 / 2 and deviation mu; the second is left epsilon - l, which costs
+    1 - exp((epsilon - l - moved) / 2) from -moved to moved, and 1 - exp(epsilon - l) from there on.
+    """
+    if not mu:
+        return max(ZERO, 1 - epsilon.exp(), 1 - ((epsilon - moved) / 2).exp()) if moved > epsilon else ZERO
+
+    def part(tilt: Decimal, low: Decimal, high: Decimal) -> Decimal:
+        """The mean of exp(-tilt l) where l lies between two numbers."""
+        centre = mu * mu * (Decimal("0.5") - tilt)
+        inside = between((low - centre) / mu, (high - centre) / mu)
+        return inside * (mu * mu * tilt * (tilt - 1) / 2).exp() if inside else ZERO
+
+    near, far, half = epsilon - moved, epsilon + moved, Decimal("0.5")
+    beyond = part(ZERO, near, INFINITE) - (near / 2).exp() * part(half, near, far)
+    return max(ZERO, beyond - epsilon.exp() * part(ONE, far, INFINITE))
+
+
+@dataclass(frozen=True)
+class Blurred:
+    """A centred normal number plus Laplace noise.
+
+    Parameters
+    ----------
+    deviation, scale : Decimal
+        Above 0, or the first 0.
+    """
+
+    deviation: Decimal
+    scale: Decimal
+
+    def sides(self, t: Decimal) -> tuple[Decimal, Decimal]:
+        """The two parts of the density at t >= 0, times twice the scale."""
+        z, r = t / self.deviation, self.deviation / self.scale
+        tilt = r * r / 2
+        return (tilt - z * r).exp() * tail(r - z), (tilt + z * r).exp() * tail(z + r)
+
+    def density(self, t: Decimal) -> Decimal:
+        """The density, times twice the scale."""
+        return sum(self.sides(abs(t)), ZERO) if self.deviation else (-abs(t) / self.scale).exp()
+
+    def above(self, t: Decimal) -> Decimal:
+        """Return P(number > t)."""
+        far = abs(t)
+        if self.deviation:
+            near, other = self.sides(far)
+            beyond = tail(far / self.deviation) + (near - other) / 2
+        else:
+            beyond = (-far / self.scale).exp() / 2
+        return beyond if t >= 0 else 1 - beyond
+
+    def curve(self, gap: Decimal, epsilon: Decimal) -> Decimal:
+        """The divergence of the number and the same moved by a gap, rounded up.
+
+        The ratio of the densities grows: the worst event is all beyond where it is exp(epsilon). Where it is off from
+        that by `lost` in logs, the divergence is off by at most twice that share of what lies there.
+        """
+        if gap <= epsilon * self.scale:
+            return ZERO
+        if self.deviation > 2**20 * self.scale:  # noise can only hide more
+            return curve(gap / self.deviation, epsilon)
+
+        def ratio(t: Decimal) -> Decimal:
+            return self.density(t - gap).ln() - self.density(t).ln() - epsilon
+
+        low, high = gap / 2, gap + self.deviation + self.scale
+        while ratio(high) < 0 and high < 2**60 * (gap + self.deviation + self.scale):
+            low, high = high, 2 * high
+        t, lost = crossing(ratio, low, high)
+        above = self.above(t - gap)
+        return max(ZERO, above - epsilon.exp() * self.above(t) + 2 * abs(lost) * above)
+
+
+def crossing(ratio: Callable[[Any], Any], low: Any, high: Any, near: float = 1e-16) -> tuple[Any, Any]:
+    """Where a growing function is nearly 0, and what it is there; by secants that keep it between them."""
+    a, b = ratio(low), ratio(high)
+    if a >= 0 or b <= 0:
+        return (low, a) if a >= 0 else (high, b)
+    middle, value = high, b
+    for step in range(200):
+        before, middle = value, (low * b - high * a) / (b - a) if step % 4 < 3 else (low + high) / 2
+        value = ratio(middle)
+        if abs(value) < near or middle in (low, high):
+            break
+        # an end that stays for a second time counts half (the Illinois rule)
+        if value > 0:
+            high, b, a = middle, value, a / 2 if before > 0 else a
+        else:
+            low, a, b = middle, value, b / 2 if before < 0 else b
+    return middle, value
 
 
 # --------------------------------------------------------------------------------------------------
@@ -217,45 +330,65 @@ def exceeding(first: Law, second: Law) -> Law:
     return {x: p - second.get(x, ZERO) for x, p in first.items() if p > second.get(x, ZERO)}
 
 
-def farthest_hidden(level: Decimal, delta: Decimal) -> Decimal:
-    """How many deviations two normal laws may be apart, to 30 digits, rounded down."""
+def edge(holds: Callable[[Decimal], bool]) -> Enclosure:
+    """Where a condition that holds for small numbers ends, to 27 digits or more: from below and from above."""
     low, high = ZERO, ONE
-    while curve(high, level) <= delta:
+    while holds(high):
         low, high = high, 2 * high
     for _ in range(100):
         middle = (low + high) / 2
-        low, high = (middle, high) if curve(middle, level) <= delta else (low, middle)
-    return low
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
+
+
+def farthest_hidden(level: Decimal, delta: Decimal) -> Decimal:
+    """How many deviations two normal laws may be apart, rounded down."""
+    return edge(lambda far: curve(far, level) <= delta)[0]
+
+
+def gaussian_epsilon(shift: Decimal, delta: Decimal) -> Decimal:
+    """The least epsilon at which a shift of a standard normal has at most a delta, rounded up."""
+    if not shift or shift.is_infinite() or delta <= 0:
+        return shift and INFINITE
+    with localcontext(prec=TOTAL_DIGITS):
+        return ZERO if curve(shift, ZERO) <= delta else edge(lambda epsilon: curve(shift, epsilon) > delta)[1]
 
 
 # --------------------------------------------------------------------------------------------------
 # Normal laws of the answer itself.
 # --------------------------------------------------------------------------------------------------
 
-Matrix = list[list[Decimal]]
+
+def length(
+    gap: Sequence[Decimal], covariance: DecimalMatrix, singular: Decimal = SLACK, seen: Decimal = SLACK
+) -> Decimal:
+    """How long a gap is, in deviations of a covariance, by elimination.
+
+    Infinite where of a variance no more than a share is left, `singular`, and of the gap more than one, `seen`.
+    """
+    rows, sizes, found = [[*row, g] for row, g in zip(covariance, gap, strict=True)], list(map(abs, gap)), ZERO
+    for k, row in enumerate(rows):
+        if row[k] <= singular * covariance[k][k]:
+            if abs(row[-1]) > seen * sizes[k]:
+                return INFINITE
+            continue
+        found += row[-1] * row[-1] / row[k]
+        for j in range(k + 1, len(rows)):
+            share = rows[j][k] / row[k]
+            rows[j][k:] = [a - share * b for a, b in zip(rows[j][k:], row[k:], strict=True)]
+            sizes[j] += abs(share * row[-1])
+    return found.sqrt()
 
 
-def length(gap: Sequence[Decimal], covariance: Matrix) -> Decimal:
-    """How long a gap is, in deviations of a covariance, by Cholesky's factor; infinite where it has no variance."""
-    factor, solved = list[list[Decimal]](), list[Decimal]()
-    for j, row in enumerate(covariance):
-        line = list[Decimal]()
-        for k, above in enumerate(factor):
-            line.append((row[k] - sum(map(operator.mul, line, above), ZERO)) / above[k] if above[k] else ZERO)
-        rest = row[j] - sum((x * x for x in line), ZERO)
-        line.append(rest.sqrt() if rest > row[j] * SLACK else ZERO)
-        known = list(map(operator.mul, line, solved))
-        far = gap[j] - sum(known, ZERO)
-        if not line[j] and abs(far) > SLACK * sum(map(abs, known), abs(gap[j])):
-            return INFINITE
-        solved.append(far / line[j] if line[j] else ZERO)
-        factor.append(line)
-    return sum((x * x for x in solved), ZERO).sqrt()
-
-
-def plus(covariance: Matrix, variances: Sequence[Decimal]) -> Matrix:
+def plus(covariance: DecimalMatrix, variances: Sequence[Decimal]) -> DecimalMatrix:
     """A covariance with independent noise added."""
     return [[x + variances[k] * (j == k) for j, x in enumerate(row)] for k, row in enumerate(covariance)]
+
+
+def with_noise(covariance: DecimalMatrix, noise: DecimalMatrix) -> DecimalMatrix:
+    """The covariance of an answer with noise, which may have none."""
+    rows = zip(covariance, noise, strict=True) if noise else ()
+    return [list(map(operator.add, *both)) for both in rows] or covariance
 
 
 def of_two_variances(gap: Decimal, first: Decimal, second: Decimal, level: Decimal) -> Decimal:

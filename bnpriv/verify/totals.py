@@ -9,17 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from bnpriv.verify.changes import Changes, Moves, united
+from bnpriv.verify.changes import Changes, Moves
 from bnpriv.verify.claim import HIDE_RECORDS, MOST_WORK, Claim, shown
-from bnpriv.verify.columns import normal
 from bnpriv.verify.forms import Form, columns_of
-from bnpriv.verify.networks import IntervalNodes, Nodes
-from bnpriv.verify.normals import NormalNodes
+from bnpriv.verify.networks import IntervalNodes, Nodes, NormalNodes
+from bnpriv.verify.normal import gaussian_epsilon
 from bnpriv.verify.one_record import NoisyRow, OneRecord, swapped
 from bnpriv.verify.values import (
     DATASET,
@@ -34,6 +33,7 @@ from bnpriv.verify.values import (
     fraction,
     refuse,
     require,
+    united,
 )
 
 MOST_RECOUNT_WORK = 16 * MOST_WORK
@@ -45,7 +45,7 @@ MOST_CHECKED = 2**8
 LARGEST_WITH_DELTA = 8
 """What theorem 5 counts up to."""
 
-NOISE_NAMES = {"laplace": "Laplace", "gaussian": "Gaussian", None: "NoNoise"}
+LAWS_OF_NOISE = {"laplace": "Laplace", "gaussian": "Gaussian", None: "NoNoise"}
 FAMILIES = ("column", "quilt", "records", "own law")
 WORDS_TRUSTED = "that the words (queries, secrets) say what the numbers and forms say"
 LATER = "that the ledger ends here: compare the hash with the last one that a release printed"
@@ -161,7 +161,7 @@ class _Release:
         self.form = None if self.facts is None or "left_out" in self.facts else Form(self.facts, model["columns"])
         self.written = [float.fromhex(each) for each in entry["weights"]]
         self.weights = list(map(Fraction, self.written)) or [Fraction(1)] * (len(self.form.rows) if self.form else 1)
-        known = self.family in FAMILIES and self.noise in NOISE_NAMES and (self.noise is None or self.scale > 0)
+        known = self.family in FAMILIES and self.noise in LAWS_OF_NOISE and (self.noise is None or self.scale > 0)
         require(known and min(self.weights) > 0 <= self.epsilon and 0 <= self.delta < 1, "a release out of range")
         if self.form and (set(self.form.reads) != self.columns or len(self.weights) != len(self.form.rows)):
             raise StopError("fails", f"a query with other columns or numbers than it says: {entry['query']!r:.80}")
@@ -174,7 +174,7 @@ class _Release:
     @property
     def record(self) -> Any:
         """It as a calibration that claims what it promises by itself."""
-        law = NOISE_NAMES[self.noise]
+        law = LAWS_OF_NOISE[self.noise]
         name, _, options = self.entry["mechanism"].partition("(")
         name = "TightMechanism" if name in HIDE_RECORDS else name  # what it promises of the secrets alone
         name = "ColumnMechanism" if self.family == "column" else name
@@ -495,22 +495,3 @@ class _Together:
 def _bear(condition: object, what: str) -> None:
     if not condition:
         raise StopError(UNSHOWN, f"no bound that is known here is as small as what is claimed: {what}")
-
-
-def gaussian_epsilon(shift: Decimal, delta: Decimal) -> Decimal:
-    """The least epsilon at which a shift of a standard normal has at most a delta, from above, to 25 digits."""
-    if not shift or shift.is_infinite() or delta <= 0:
-        return shift and INFINITE
-
-    def failing(epsilon: Decimal) -> Decimal:
-        near, far = shift / 2 - epsilon / shift, shift / 2 + epsilon / shift
-        with localcontext(prec=110):
-            return normal(-INFINITE, near) - epsilon.exp() * normal(far, INFINITE)
-
-    low, high = ZERO, ONE
-    while failing(high) > delta:
-        low, high = high, 2 * high
-    for _ in range(90):
-        middle = (low + high) / 2
-        low, high = (low, middle) if failing(middle) <= delta else (middle, high)
-    return ZERO if failing(ZERO) <= delta else high

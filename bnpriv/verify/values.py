@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 Law = dict[Any, Decimal]
+DecimalMatrix = list[list[Decimal]]
 
 ZERO, ONE, HALF, INFINITE = Decimal(0), Decimal(1), Decimal("0.5"), Decimal("Infinity")
 SLACK = Decimal("1e-40")

@@ -394,7 +394,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/unit/verify/test_verify_bins.py": (
         "bnpriv/verify/columns.py",
         "bnpriv/verify/forms.py",
-        "bnpriv/verify/networks.py",
+        "bnpriv/verify/network_files.py",
     ),
     "tests/unit/verify/test_verify_changes.py": ("bnpriv/verify/changes.py",),
     "tests/unit/verify/test_verify_excess.py": (
@@ -404,7 +404,12 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     ),
     "tests/unit/verify/test_verify_noise.py": ("bnpriv/verify/claim.py",),
     "tests/unit/verify/test_verify_normal.py": ("bnpriv/verify/claim.py", "bnpriv/verify/normal.py"),
-    "tests/unit/verify/test_verify_normals.py": ("bnpriv/verify/normals.py",),
+    "tests/unit/verify/test_verify_normals.py": (
+        "bnpriv/verify/linear_gaussian.py",
+        "bnpriv/verify/normal.py",
+        "bnpriv/verify/normal_intervals.py",
+    ),
+    "tests/unit/verify/test_verify_chains.py": ("bnpriv/verify/chains.py",),
     "tests/unit/verify/test_verify_sizes.py": (
         "bnpriv/verify/answers.py",
         "bnpriv/verify/changes.py",

@@ -102,7 +102,7 @@ def test_the_optimal_channel_and_the_secure_noise_are_audited() -> None:
     channel = bp.mechanisms.OptimalMechanism().calibrate(small(records=12), QUERY, epsilon=1.0)
     found = audit(channel, runs=3000, sampler=random())
     assert 0.3 < found.bound < 1
-    assert found.power_of == "of the pair of distributions that is told apart best"
+    assert found.power_of == "of the pair told apart best"
     honest = audit(tight(), runs=500)
     assert not honest.exceeds
 
@@ -147,6 +147,9 @@ def test_private_tables_are_audited_by_the_numbers_that_they_hand_on() -> None:
     few = bp.private_table(small(), bp.simulate(small()), epsilon=1.0, form="fill", records_may_be_seen=True)
     found = audit(few, runs=2000, sampler=SeededSampler(np.random.default_rng(1)))
     assert 0.3 < found.bound < 1
+    hospital = bp.example("hospital")
+    made = bp.private_table(hospital, bp.simulate(hospital), epsilon=1.0, records_may_be_seen=True)
+    assert "\nPower: would have seen" in str(audit(made, runs=10))  # long secrets leave room for it
 
 
 def test_a_function_is_audited_and_never_sees_the_secret() -> None:
@@ -242,7 +245,7 @@ def test_what_is_shown() -> None:
     lines = str(found).split("\n")
     assert len(lines) <= 8
     assert max(map(len, lines)) <= 100
-    assert "Power: would have seen 1.2 times the claim with" in str(found)
+    assert "Power: would have seen 1.2 times the claim in" in str(found)
     told = json.loads(found.to_json())
     assert told["document"] == "audit"
     assert told["data"]["trail"][-1] == [2000, found.bound]
@@ -253,6 +256,10 @@ def test_what_is_shown() -> None:
     assert drawn.get_xscale() == "log"
     assert math.isclose(drawn.get_lines()[1].get_ydata()[0], 1.0)
     assert isinstance(found, Audit)
+    assert (found.power < 0.95, found.document.tone) == (True, "plain")
+    assert replace(found, power=0.96).document.tone == "good"
+    wide = replace(found, trail=(*found.trail, (400_000, found.bound))).to_html()
+    assert ("10\u2076" in wide, "1,000,000" in wide) == (True, False)  # so long a label would be cut on a narrow page
     assert found.quiet == f"{found.bound:g}"
 
 
@@ -262,7 +269,7 @@ def test_the_shell_reads_the_noise_that_is_stored(tmp_path) -> None:
     framework.to_file(network)
     stored = json.loads(calibration.to_json())
     honest, forged = tmp_path / "honest.json", tmp_path / "forged.json"
-    honest.write_text(json.dumps(stored))
+    honest.write_text(json.dumps({"format": "bnpriv release 1", "calibration": stored}))
     stored["noise"]["scale"] *= 0.5
     forged.write_text(json.dumps(stored))
     options = ["--framework", str(network), "--runs", "1000"]

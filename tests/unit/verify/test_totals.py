@@ -261,6 +261,50 @@ def test_rows_that_were_written_anew_must_still_be_true(ledger: tuple[str, str])
     assert "after release 1 of 4" in verdict.text
 
 
+def test_what_fits_its_hashes_but_not_its_account_fails(ledger: tuple[str, str]) -> None:
+    def keyed(record: Any) -> None:
+        for row in record["rows"]:
+            if row["kind"] == "charge":
+                row["payload"]["key"] = "one"
+        rehashed(record)
+
+    def loose(record: Any) -> None:
+        record["delta"] = "1/2"
+
+    def other(record: Any) -> None:
+        record["rows"][3]["chain"] = "another"
+
+    for change in (keyed, loose, other):
+        assert replayed(ledger[0], change).status == "fails"
+
+
+def test_deltas_beside_columns_grow_and_add_up() -> None:
+    delta, noisy = 1e-6, {"noise": "gaussian"}
+    quilt = bp.MarkovQuiltMechanism(**noisy).calibrate(STUDENT, bp.mean("sat"), epsilon=1.0, delta=delta)
+    pure = bp.ColumnMechanism().calibrate(STUDENT, bp.mean("height"), epsilon=0.3)
+    column = bp.ColumnMechanism(**noisy).calibrate(STUDENT, bp.mean("height"), epsilon=0.3, delta=delta)
+    first, last = (bp.Accountant(STUDENT).record(a).record(b) for a, b in ((pure, quilt), (quilt, column)))
+
+    def claimed(accountant: bp.Accountant, share: float, *, turned: bool = False) -> str:
+        def change(record: Any) -> None:
+            record["charges"] = record["charges"][:: -1 if turned else 1]
+            record["charges"][0]["total"], record["charges"][1]["total"] = None, "5"
+            record["delta"] = str(Fraction(share * delta))
+
+        return replayed(accountant.transcript(delta=2 * delta), change).status
+
+    assert (claimed(first, 1.34), claimed(first, 1.36)) == ("cannot be shown", "holds")  # exp(0.3) is 1.35
+    assert (claimed(last, 2.01), claimed(last, 3.01)) == ("cannot be shown", "holds")
+    assert claimed(last, 10.0, turned=True) == "cannot be shown"
+
+
+def test_near_columns_are_fixed_for_all_pairs() -> None:
+    accountant, delta = by_delta(1e-5)
+    record = json.loads(accountant.transcript(delta=delta))
+    record["fixed"]["near"]["income"]["pairs"].pop()
+    assert bp.verify(json.dumps(record)).status == "fails"
+
+
 def test_hostile_transcripts_raise_nothing(ledger: tuple[str, str], tmp_path: Path) -> None:
     plain = json.loads(ledger[0])
     for name in plain:

@@ -15,7 +15,7 @@ from bnpriv.io.starter.files import files_to_start
 from bnpriv.mechanisms import serialize as facts
 from bnpriv.verify.columns import column_values
 from bnpriv.verify.forms import Form
-from bnpriv.verify.networks import xmlbif_nodes
+from bnpriv.verify.network_files import xmlbif_nodes
 from tests.later import Later
 
 pd = Later("pandas")

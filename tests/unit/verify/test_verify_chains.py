@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.io.examples import example_path
+from bnpriv.verify.chains import Chain
 from tests import replay
 from tests.contract.test_chain import brute_force, output_epsilon, paths, random_chain
 
@@ -205,3 +207,9 @@ def test_random_chains_hold_and_a_hundredth_less_is_told() -> None:
             told[bp.verify(replay.lowered(made.to_json(), 0.99)).status] += 1
     assert told["too large"] == 0
     assert told["fails"] + told["cannot be shown"] > 10 * told["holds"]  # where rounding is paid for step by step
+
+
+def test_a_state_that_only_a_start_has_is_possible_at_the_first_step_alone() -> None:
+    rows = [[Decimal(text) for text in row] for row in (("0.5", "0.5", "0"), ("0.4", "0.6", "0"), ("0.9", "0.1", "0"))]
+    seen = Chain(rows, "any", lambda _: None).led_by_any(3)
+    assert (seen(2), seen(1)) == ({0, 1, 2}, {0, 1})

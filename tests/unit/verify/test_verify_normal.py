@@ -37,7 +37,7 @@ def test_tails_in_digits() -> None:
         for z in (-3.0, 0.0, 0.5, 3.0, 5.99, 6.01, 12.0, 37.0):
             assert float(normal.tail(Decimal(z))) == pytest.approx(above(z), rel=1e-12)
         near, far = (normal.tail(normal.SERIES_END + sign * Decimal("1e-30")) for sign in (-1, 1))
-        step = Decimal("2e-30") * (-(normal.SERIES_END**2) / 2).exp() / normal.ROOT
+        step = Decimal("2e-30") * (-(normal.SERIES_END**2) / 2).exp() / normal.ROOT_OF_TWICE_PI
         assert abs((near - far) / step - 1) < Decimal("1e-15")
 
 
@@ -95,6 +95,9 @@ def test_the_length_of_a_gap() -> None:
         flat = [[Decimal(1), Decimal(1)], [Decimal(1), Decimal(1)]]
         assert normal.length([Decimal(1), Decimal(1)], flat) == 1
         assert normal.length([Decimal(1), Decimal(0)], flat).is_infinite()
+        near = [[Decimal(1), Decimal(1)], [Decimal(1), 1 + Decimal("1e-45")]]
+        assert normal.length([Decimal(1), Decimal(1) + Decimal("1e-45")], near) == 1
+        assert normal.length([Decimal(1), Decimal(1) + Decimal("1e-45")], near, seen=Decimal(0)).is_infinite()
         assert normal.length([Decimal(0), Decimal(0)], [[Decimal(0)] * 2] * 2) == 0
     assert float(found) == pytest.approx(math.sqrt(gap @ np.linalg.solve(root @ root.T, gap)), rel=1e-9)
 

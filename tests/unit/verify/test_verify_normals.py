@@ -21,8 +21,9 @@ from bnpriv.kinds.gaussian.normal import LinearLaws, NormalLaws
 from bnpriv.networks import GaussianNetwork, IntervalNetwork
 from tests.replay import interval_case, lowered, normal_case, normal_pair
 
-normals = importlib.import_module("bnpriv.verify.normals")
-networks = importlib.import_module("bnpriv.verify.networks")
+normal, intervals, networks = (
+    importlib.import_module(f"bnpriv.verify.{name}") for name in ("normal", "normal_intervals", "networks")
+)
 ARITHMETIC = importlib.import_module("bnpriv.verify.check").ARITHMETIC
 D = Decimal
 SCHEMA = bp.Schema(records=100, columns={"income": bp.Real(-200, 300), "sat": bp.Real(-1000, 4000)})
@@ -105,7 +106,7 @@ def test_a_normal_number_beside_laplace_noise(mu: float, moved: float, epsilon: 
     with np.errstate(over="ignore"):
         curve = np.where(left > moved, 0.0, np.where(left < -moved, 1 - np.exp(left), 1 - np.exp((left - moved) / 2)))
     with localcontext(ARITHMETIC):
-        found = float(normals.beside_laplace(D(mu), D(moved), D(epsilon)))
+        found = float(normal.beside_laplace(D(mu), D(moved), D(epsilon)))
     assert found == pytest.approx(float(np.sum(curve * mass) * step), rel=1e-6)
 
 
@@ -126,7 +127,7 @@ def test_a_normal_number_with_laplace_noise(deviation: float, scale: float, gap:
         )
 
     with localcontext(ARITHMETIC):
-        found = float(normals.Blurred(D(deviation), D(scale)).curve(D(gap), D("0.7")))
+        found = float(normal.Blurred(D(deviation), D(scale)).curve(D(gap), D("0.7")))
     reach = 12 * deviation + 30 * scale
     assert found == pytest.approx(numeric(both, math.exp(0.7), -reach, gap + reach), rel=1e-4)
 
@@ -158,7 +159,7 @@ def test_a_number_in_one_of_two_intervals(low: Any, high: Any, deviation: float,
     truth = max(float(np.maximum(a - math.exp(epsilon) * b, 0).sum()) for a, b in (both, both[::-1]))
     with localcontext(ARITHMETIC):
         sides = [tuple(map(D, side)) for side in (low, high)]
-        found = float(normals.between(*sides, normals.LogBlur(*noise), D(epsilon)))
+        found = float(intervals.told_apart(*sides, intervals.LogBlur(*noise), D(epsilon)))
     assert found >= truth * 0.998 - 1e-4
     assert found <= truth * 1.002 + 3e-3
 
@@ -168,7 +169,7 @@ def test_means_of_exponentials_are_those_of_sums() -> None:
         s = np.linspace(low, high, 200_001)
         weights = np.exp(-(s**2) / 2)
         with localcontext(ARITHMETIC):
-            found = float(normals.log_mean((D(low), D(high)), D(tilt)))
+            found = float(intervals.log_mean((D(low), D(high)), D(tilt)))
         assert found == pytest.approx(math.log(np.average(np.exp(tilt * s), weights=weights)), rel=1e-4)
 
 
@@ -182,7 +183,7 @@ def test_covariances_follow_from_regressions() -> None:
     for facts in (stored, kind_of(again).stored(again, names, 10**6)["normal"]):
         for theta in range(2):
             with localcontext(ARITHMETIC):
-                means, covariance = normals.NormalNodes(facts).law(theta)
+                means, covariance = networks.NormalNodes(facts).law(theta)
             place = network.attributes.index
             for x, y in product(names, names):
                 assert float(covariance[x, y]) == pytest.approx(
@@ -201,17 +202,8 @@ def test_a_normal_pair_of_two_variances_with_a_delta_above_one_half() -> None:
 
 def test_a_certain_number_shows_the_smallest_gap() -> None:
     with localcontext(ARITHMETIC):
-        assert normals.length([D("1e-45")], [[D(0)]]) == D("Infinity")
-        assert normals.length([D(1), D(3)], [[D(1), D(3)], [D(3), D(9)]]) == 1
-
-
-def test_what_is_left_over_is_what_solving_gives() -> None:
-    root = np.random.default_rng(12).normal(size=(4, 4))
-    matrix, gap = root @ root.T, [1.0, -2.0, 0.5, 3.0]
-    with localcontext(ARITHMETIC):
-        found = normals.left_over([[D(x) for x in row] for row in matrix.tolist()], list(map(D, gap)))
-        assert normals.left_over([[D(1), D(1)], [D(1), D(1)]], [D(1), D(0)]) == D("Infinity")
-    assert float(found) == pytest.approx(float(np.array(gap) @ np.linalg.solve(matrix, gap)), rel=1e-9)
+        assert normal.length([D("1e-45")], [[D(0)]]) == D("Infinity")
+        assert normal.length([D(1), D(3)], [[D(1), D(3)], [D(3), D(9)]]) == 1
 
 
 FRAMEWORKS = {
@@ -370,4 +362,16 @@ def test_what_is_not_well_formed_is_no_error() -> None:
         assert bp.verify(json.dumps(changed)).status == "not covered"
     rows = record["model"]["normal"]["regressions"]
     rows["income"]["coefficients"] = {"sat": [(1.0).hex()]}
+    assert bp.verify(json.dumps(record)).status == "not covered"
+
+
+@pytest.mark.parametrize("rows", [[[-1.0, 0.0], [0.0, 1.0]], [[1.0, 0.5], [0.4, 1.0]], [[1.0, 2.0], [2.0, 1.0]]])
+def test_a_matrix_that_is_no_covariance_bears_nothing(rows: list[list[float]]) -> None:
+    pair = Normal([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]]), Normal([0.1, 0.0], [[1.0, 0.5], [0.5, 1.0]])
+    private = bp.DistributionPrivacy([pair], source="made up")
+    calibration = bp.TightMechanism(noise="gaussian", large_delta=True).calibrate(private, epsilon=1.0, delta=0.01)
+    assert bp.verify(calibration).status == "holds"
+    record = json.loads(calibration.to_json())
+    for side in record["model"]["sides"]:
+        side["normal"]["covariance"] = [[value.hex() for value in row] for row in rows]
     assert bp.verify(json.dumps(record)).status == "not covered"

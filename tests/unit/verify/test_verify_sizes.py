@@ -18,10 +18,12 @@ from bnpriv.verify.answers import AnswerLaws
 from bnpriv.verify.changes import Changes, Moves
 from bnpriv.verify.check import ARITHMETIC
 from bnpriv.verify.claim import MOST_WORK, NoisyPair, StoredRows, farthest, pairs_of, smoothed
-from bnpriv.verify.columns import PI, column_facts, column_values, laws_of_bins, tail
+from bnpriv.verify.columns import column_facts, column_values, laws_of_bins
 from bnpriv.verify.declared import _same_tables, declared
 from bnpriv.verify.forms import Form
-from bnpriv.verify.networks import Nodes, bif_nodes
+from bnpriv.verify.network_files import bif_nodes
+from bnpriv.verify.networks import Nodes
+from bnpriv.verify.normal import ROOT_OF_TWICE_PI, tail
 from bnpriv.verify.values import ZERO, StopError, alike
 
 SIZE = 300
@@ -304,7 +306,7 @@ def test_normal_tails_to_fifty_digits(z: str) -> None:
     """Where the checker sums a series a continued fraction says the same, and the other way round."""
     with localcontext(prec=110):
         low = Decimal(z)
-        density = (-low * low / 2).exp() / (2 * PI).sqrt()
+        density = (-low * low / 2).exp() / ROOT_OF_TWICE_PI
         if low > 6:
             term = total = low
             for k in range(3, 3000, 2):

@@ -5,9 +5,7 @@ Nothing of the rest of bnpriv is imported. docs/claims/gaussian_network.md, norm
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -15,15 +13,35 @@ from typing import Any
 
 from bnpriv.verify.changes import LONG_DRAWS, Moves
 from bnpriv.verify.claim import Claim, NoisyPair
-from bnpriv.verify.columns import normal, tail
-from bnpriv.verify.normal import curve, length, of_two_variances, plus
+from bnpriv.verify.networks import NormalNodes
+from bnpriv.verify.normal import (
+    Blurred,
+    beside_laplace,
+    between,
+    curve,
+    length,
+    of_two_variances,
+    plus,
+    tail,
+    with_noise,
+)
+from bnpriv.verify.normal_intervals import (
+    BEYOND_AN_END,
+    PLAUSIBLE_REACH,
+    LogBlur,
+    TwoSecrets,
+    counted,
+    log_mean,
+    secret_pairs,
+    told_apart,
+)
 from bnpriv.verify.values import (
     DATASET,
     INFINITE,
-    MOST_STORED_MODELS,
     ONE,
     SLACK,
     ZERO,
+    DecimalMatrix,
     decimal,
     fraction,
     number,
@@ -31,10 +49,8 @@ from bnpriv.verify.values import (
     require,
 )
 
-CovarianceRows = list[list[Decimal]]
-
 # --------------------------------------------------------------------------------------------------
-# The joint law of normal attributes.
+# Answers that are linear in normal columns.
 # --------------------------------------------------------------------------------------------------
 
 COVARIANCE_DIGITS = 130
@@ -42,451 +58,6 @@ COVARIANCE_DIGITS = 130
 
 NOTHING_LEFT = Decimal("1e-30")
 """A share of a variance that counts as nothing left of it."""
-
-
-class NormalNodes:
-    """Attributes that are jointly normal under every model, and the columns that they drive."""
-
-    def __init__(self, facts: Any) -> None:
-        self.models, self.driven = facts["models"], facts["driven"]
-        require(type(self.models) is int and 0 < self.models <= MOST_STORED_MODELS, "the number of models")
-        self.regressions, self.given = facts.get("regressions", {}), facts.get("covariance")
-        self.names: list[str] = list(self.regressions) or facts["attributes"]
-        self.means = facts.get("mean")
-        self.states = dict.fromkeys(self.names, ())
-
-    def drivers(self, columns: Sequence[str]) -> list[str]:
-        """The attributes that drive some columns, sorted."""
-        found = {name for column in columns for name in self.driven.get(column, [column])}
-        return sorted(found & self.states.keys())
-
-    def law(self, theta: int) -> tuple[dict[str, Decimal], dict[tuple[str, str], Decimal]]:
-        """The means and the covariances of all attributes under a model."""
-        if self.given is not None:
-            means = dict(zip(self.names, map(number, _of(self.means, theta)), strict=True))
-            rows = [list(map(number, row)) for row in _of(self.given, theta)]
-            places = {name: k for k, name in enumerate(self.names)}
-            pairs = ((a, b, *sorted((places[a], places[b]))) for a in self.names for b in self.names)
-            return means, {(a, b): rows[high][low] for a, b, low, high in pairs}
-        means, roots = dict[str, Decimal](), dict[str, dict[str, Decimal]]()
-        todo = list(self.names)
-        while todo:
-            name = todo.pop(0)
-            row = self.regressions[name]
-            slopes = {parent: number(_of(slope, theta)) for parent, slope in row["coefficients"].items()}
-            if not slopes.keys() <= roots.keys():
-                require(any(not self.regressions[n]["coefficients"].keys() - roots.keys() for n in todo), "a cycle")
-                todo.append(name)
-                continue
-            deviation = number(_of(row["deviation"], theta))
-            require(deviation > 0, "a deviation that is not above 0")
-            means[name] = number(_of(row["intercept"], theta)) + sum(s * means[p] for p, s in slopes.items())
-            roots[name] = {name: deviation}
-            for parent, slope in slopes.items():
-                for source, size in roots[parent].items():
-                    roots[name][source] = roots[name].get(source, ZERO) + slope * size
-        return means, {
-            (a, b): sum((x * roots[b].get(s, ZERO) for s, x in roots[a].items()), ZERO) for a in roots for b in roots
-        }
-
-
-def _of(several: Sequence[Any], theta: int) -> Any:
-    """What belongs to a model; one stands for all."""
-    return several[theta if len(several) > 1 else 0]
-
-
-def left_over(matrix: CovarianceRows, gap: Sequence[Decimal]) -> Decimal:
-    """Return gap' matrix^-1 gap of a covariance, by elimination; infinite where it is nearly singular."""
-    rows, found = [[*row, g] for row, g in zip(matrix, gap, strict=True)], ZERO
-    sizes = [row[k] for k, row in enumerate(matrix)]
-    for k, row in enumerate(rows):
-        if row[k] <= NOTHING_LEFT * sizes[k]:
-            return INFINITE if any(gap) else ZERO
-        found += row[-1] * row[-1] / row[k]
-        for later in rows[k + 1 :]:
-            share = later[k] / row[k]
-            later[k:] = [a - share * b for a, b in zip(later[k:], row[k:], strict=True)]
-    return found
-
-
-# --------------------------------------------------------------------------------------------------
-# The curves of normal numbers with noise.
-# --------------------------------------------------------------------------------------------------
-
-
-def below(z: Decimal) -> Decimal:
-    """Return P(Z < z) for a standard normal Z."""
-    return tail(-z) if z <= 0 else ONE - tail(z)
-
-
-def gaussian_curve(mu: Decimal, epsilon: Decimal) -> Decimal:
-    """The hockey-stick divergence of two normal numbers of deviation 1 that are `mu` apart."""
-    if not mu:
-        return max(ZERO, 1 - epsilon.exp())
-    return below(mu / 2 - epsilon / mu) - epsilon.exp() * below(-mu / 2 - epsilon / mu) if mu < INFINITE else ONE
-
-
-def beside_laplace(mu: Decimal, moved: Decimal, epsilon: Decimal) -> Decimal:
-    """The divergence of two numbers at once: one normal, `mu` apart, one with Laplace noise, `moved` scales apart.
-
-    The loss l of the first is normal with mean mu^2 / 2 and deviation mu; the second is left epsilon - l, which costs
-    1 - exp((epsilon - l - moved) / 2) from -moved to moved, and 1 - exp(epsilon - l) from there on.
-    """
-    if not mu:
-        return max(ZERO, 1 - epsilon.exp(), 1 - ((epsilon - moved) / 2).exp()) if moved > epsilon else ZERO
-
-    def part(tilt: Decimal, low: Decimal, high: Decimal) -> Decimal:
-        """The mean of exp(-tilt l) where l lies between two numbers."""
-        centre = mu * mu * (Decimal("0.5") - tilt)
-        inside = normal((low - centre) / mu, (high - centre) / mu)
-        return inside * (mu * mu * tilt * (tilt - 1) / 2).exp() if inside else ZERO
-
-    near, far, half = epsilon - moved, epsilon + moved, Decimal("0.5")
-    beyond = part(ZERO, near, INFINITE) - (near / 2).exp() * part(half, near, far)
-    return max(ZERO, beyond - epsilon.exp() * part(ONE, far, INFINITE))
-
-
-@dataclass(frozen=True)
-class Blurred:
-    """A centred normal number plus Laplace noise.
-
-    Parameters
-    ----------
-    deviation, scale : Decimal
-        Above 0, or the first 0.
-    """
-
-    deviation: Decimal
-    scale: Decimal
-
-    def sides(self, t: Decimal) -> tuple[Decimal, Decimal]:
-        """The two parts of the density at t >= 0, times twice the scale."""
-        z, r = t / self.deviation, self.deviation / self.scale
-        tilt = r * r / 2
-        return (tilt - z * r).exp() * below(z - r), (tilt + z * r).exp() * tail(z + r)
-
-    def density(self, t: Decimal) -> Decimal:
-        """The density, times twice the scale."""
-        return sum(self.sides(abs(t)), ZERO) if self.deviation else (-abs(t) / self.scale).exp()
-
-    def above(self, t: Decimal) -> Decimal:
-        """Return P(number > t)."""
-        far = abs(t)
-        if self.deviation:
-            near, other = self.sides(far)
-            beyond = tail(far / self.deviation) + (near - other) / 2
-        else:
-            beyond = (-far / self.scale).exp() / 2
-        return beyond if t >= 0 else 1 - beyond
-
-    def curve(self, gap: Decimal, epsilon: Decimal) -> Decimal:
-        """The divergence of the number and the same moved by a gap, rounded up.
-
-        The ratio of the densities grows: the worst event is all beyond where it is exp(epsilon). Where it is off from
-        that by `lost` in logs, the divergence is off by at most twice that share of what lies there.
-        """
-        if gap <= epsilon * self.scale:
-            return ZERO
-        if self.deviation > 2**20 * self.scale:  # noise can only hide more
-            return gaussian_curve(gap / self.deviation, epsilon)
-
-        def ratio(t: Decimal) -> Decimal:
-            return self.density(t - gap).ln() - self.density(t).ln() - epsilon
-
-        low, high = gap / 2, gap + self.deviation + self.scale
-        while ratio(high) < 0 and high < 2**60 * (gap + self.deviation + self.scale):
-            low, high = high, 2 * high
-        t, lost = crossing(ratio, low, high)
-        above = self.above(t - gap)
-        return max(ZERO, above - epsilon.exp() * self.above(t) + 2 * abs(lost) * above)
-
-
-def crossing(ratio: Callable[[Any], Any], low: Any, high: Any, near: float = 1e-16) -> tuple[Any, Any]:
-    """Where a growing function is nearly 0, and what it is there; by secants that keep it between them."""
-    a, b = ratio(low), ratio(high)
-    if a >= 0 or b <= 0:
-        return (low, a) if a >= 0 else (high, b)
-    middle, value = high, b
-    for step in range(200):
-        before, middle = value, (low * b - high * a) / (b - a) if step % 4 < 3 else (low + high) / 2
-        value = ratio(middle)
-        if abs(value) < near or middle in (low, high):
-            break
-        # an end that stays for a second time counts half (the Illinois rule)
-        if value > 0:
-            high, b, a = middle, value, a / 2 if before > 0 else a
-        else:
-            low, a, b = middle, value, b / 2 if before < 0 else b
-    return middle, value
-
-
-# --------------------------------------------------------------------------------------------------
-# Two secrets of a normal number: values that are so far apart, or two intervals.
-# --------------------------------------------------------------------------------------------------
-
-PLAUSIBLE_REACH = Decimal("7.5")
-"""Deviations within which one of two values lies, where only their distance is declared; it is printed with a claim."""
-
-BEYOND_AN_END = Decimal("1e-21")
-"""What may lie beyond the far end of an interval without an end."""
-
-TWICE_THE_NATS = 100
-"""Twice the nats by which the density has fallen there."""
-
-EndsOfRange = tuple[Decimal, Decimal]
-
-
-@dataclass(frozen=True)
-class TwoSecrets:
-    """Two secrets.
-
-    Parameters
-    ----------
-    apart : Decimal
-        How far apart two values are; of intervals the farthest ones.
-    sides : tuple of (Decimal, Decimal)
-        The ends of both, that of the lower values first; none where only a distance is declared.
-    """
-
-    apart: Decimal
-    sides: tuple[EndsOfRange, ...] = ()
-
-    @property
-    def wide(self) -> bool:
-        """Whether a secret is more than a value."""
-        return any(low < high for low, high in self.sides)
-
-    def standard(self, mean: Decimal, deviation: Decimal) -> list[EndsOfRange]:
-        """The intervals in deviations above the mean."""
-        return [((low - mean) / deviation, (high - mean) / deviation) for low, high in self.sides]
-
-
-def secret_pairs(secret: Any) -> list[TwoSecrets]:
-    """What must not be told apart."""
-    if "apart" in secret:
-        return [TwoSecrets(number(secret["apart"]))]
-    found: list[TwoSecrets] = []
-    for pair in secret["intervals"]:
-        low, high = sorted((number(side[0]), number(side[1])) for side in pair)
-        require(low[0] <= low[1] and high[0] <= high[1] and low[1] <= high[0], "intervals that are none")
-        found.append(TwoSecrets(high[1] - low[0], (low, high)))
-    return found
-
-
-def log_mean(side: EndsOfRange, tilt: Decimal) -> Decimal:
-    """Log of the mean of exp(tilt s) where a standard normal s lies in an interval."""
-    low, high = side
-    if low == high:
-        return tilt * low
-    return tilt * tilt / 2 + normal(low - tilt, high - tilt).ln() - normal(low, high).ln()
-
-
-def counted(side: EndsOfRange) -> EndsOfRange:
-    """An interval without the far end beyond which less than `BEYOND_AN_END` of it lies, if it has no end."""
-    low, high = side
-    if low.is_finite() and high.is_finite():
-        return side
-    near = max(ZERO, -high if low.is_infinite() else low)
-    far = (near * near + TWICE_THE_NATS).sqrt()
-    return (low, far) if high.is_infinite() else (-far, high)
-
-
-# --------------------------------------------------------------------------------------------------
-# A normal number in one of two intervals, plus noise: integrals of functions whose logs are concave.
-#
-# Such a function lies above its chords in logs, and below its tangents. Doubles serve here.
-# --------------------------------------------------------------------------------------------------
-
-FINE_CELLS, COARSE_CELLS = 2500, 100
-"""Cells of an interval, and as many of the stretch in which the noise varies; and those that find where to look."""
-
-DOUBLES = 1e-11
-"""Relative error of an integral by doubles: a hundred times what erfc, exp and sums of doubles are off by."""
-
-FALLEN = 16.0
-"""Deviations by which an interval is cut; what lies beyond is bounded by the last tangent."""
-
-
-def mills(z: float) -> float:
-    """Return P(Z > z) over the density of Z at z; from 5 on by a continued fraction."""
-    if z < 5:
-        return math.sqrt(math.pi / 2) * math.exp(z * z / 2) * math.erfc(z / math.sqrt(2))
-    under = z
-    for k in range(12 + int(600 / (z * z)), 0, -1):
-        under = z + k / under
-    return 1 / under
-
-
-def _normal_log(z: float) -> float:
-    return -z * z / 2 - math.log(2 * math.pi) / 2
-
-
-@dataclass(frozen=True)
-class LogBlur:
-    """The logs of density, up to a factor, and tail of a centred normal number plus a Laplace one; in doubles.
-
-    Parameters
-    ----------
-    deviation, scale : float
-        The latter above 0.
-    """
-
-    deviation: float
-    scale: float
-
-    def sides(self, x: float) -> tuple[float, float]:
-        """The logs of the two parts of the density at x >= 0, as those of `Blurred`."""
-        if not self.deviation:
-            return -x / self.scale, -math.inf
-        z, r = x / self.deviation, self.deviation / self.scale
-        far = _normal_log(z) + math.log(mills(r + z))
-        if z < r:
-            return _normal_log(z) + math.log(mills(r - z)), far
-        return r * r / 2 - z * r + math.log(math.erfc((r - z) / math.sqrt(2)) / 2), far
-
-    def density(self, x: float) -> LogAndSlope:
-        """The log of the density, times twice the scale, and its slope."""
-        near, far = self.sides(abs(x))
-        share = math.exp(far - near)
-        return near + math.log1p(share), math.copysign((1 - share) / (1 + share) / self.scale, -x)
-
-    def tail(self, x: float) -> LogAndSlope:
-        """The log of the probability of more than a number, and its slope."""
-        near, far = self.sides(abs(x))
-        top, found = near, (1 - math.exp(far - near)) / 2
-        if self.deviation:
-            z = abs(x) / self.deviation
-            own = _normal_log(z) + math.log(mills(z))
-            top = max(own, near)
-            found = math.exp(own - top) + math.exp(near - top) * found
-        beyond = top + math.log(found)
-        value = beyond if x >= 0 else math.log1p(-math.exp(beyond))
-        return value, -math.exp(near + math.log1p(math.exp(far - near)) - value) / (2 * self.scale)
-
-
-LogAndSlope = tuple[float, float]
-"""The log of a function, and its slope."""
-
-
-def integral(logs: Callable[[float], LogAndSlope], nodes: Sequence[float]) -> tuple[float, float]:
-    """Bounds on the log of an integral between the first and the last of some nodes."""
-    found = [logs(node) for node in nodes]
-    top = max(value for value, _ in found)
-    below, above = list[float](), list[float]()
-    for (f, rise), (g, fall), x, y in zip(found, found[1:], nodes, nodes[1:], strict=False):
-        width, start, end = y - x, math.exp(f - top), math.exp(g - top)
-        below.append(width * start * _rising(g - f))
-        # the tangents of both ends meet in between
-        turn = (g - f - fall * width) / (rise - fall) if rise - fall > 1e-9 * (abs(rise) + abs(fall)) else width / 2
-        turn = min(max(turn, 0.0), width)
-        above.append(turn * start * _rising(rise * turn) + (width - turn) * end * _rising(fall * (turn - width)))
-    return top + math.log(math.fsum(below)) - DOUBLES, top + math.log(math.fsum(above)) + DOUBLES
-
-
-def _rising(rise: float) -> float:
-    """The mean of exp(x) from 0 to a number."""
-    return math.expm1(min(rise, 700.0)) / rise if abs(rise) > 1e-9 else 1 + rise / 2
-
-
-class Intervals:
-    """Two intervals of a standard normal number, and noise beside it.
-
-    Parameters
-    ----------
-    low, high : (Decimal, Decimal)
-        The lower interval and the upper one.
-    kernel : LogBlur
-    """
-
-    def __init__(self, low: EndsOfRange, high: EndsOfRange, kernel: LogBlur) -> None:
-        self.sides, self.kernel = (high, low), kernel
-        # what is measured from the end that is nearer to 0 loses no digits where both are far out
-        self.ends = [min(side, key=abs) for side in self.sides]
-        self.masses = [
-            ZERO if side[0] == side[1] else normal(*side).ln() + end * end / 2
-            for side, end in zip(self.sides, self.ends, strict=True)
-        ]
-
-    def bounds(self, k: int, place: float, logs: Callable[[float], LogAndSlope], cells: int) -> tuple[float, float]:
-        """Bounds on the log of the mean of a function of place - s over an interval."""
-        (low, high), anchor = map(float, self.sides[k]), float(self.ends[k])
-        if low == high:
-            value, _ = logs(place - low)
-            return value - DOUBLES, value + DOUBLES
-
-        def product(s: float) -> LogAndSlope:
-            value, slope = logs(place - s)
-            return value - (s - anchor) * (s + anchor) / 2, -slope - s
-
-        near, size = abs(anchor) if low * high > 0 else 0.0, max(self.kernel.deviation, self.kernel.scale)
-        reach = math.hypot(near, FALLEN)
-        # as far as it takes until the rest falls
-        above, under = reach, -reach
-        while above < high and product(above)[1] > -1:
-            above *= 1.5
-        while under > low and product(under)[1] < 1:
-            under *= 1.5
-        first, last = max(low, under), min(high, above)
-        stretch = max(first, place - FALLEN * size), min(last, place + FALLEN * size)
-        nodes = {first + (last - first) * j / cells for j in range(cells + 1)}
-        if stretch[0] < stretch[1]:
-            nodes |= {stretch[0] + (stretch[1] - stretch[0]) * j / cells for j in range(cells + 1)}
-            nodes |= {place} if first < place < last else set[float]()
-        near, inner = (last - first) / cells / 2**20, sorted(nodes)
-        inner = [x for x, y in zip(inner, [*inner[1:], math.inf], strict=True) if y - x > near]
-        inner[0], inner[-1] = first, last
-        least, most = integral(product, inner)
-        for cut, way in ((last < high, 1), (first > low, -1)):
-            value, slope = product(last if way > 0 else first)
-            rest = value - math.log(-way * slope) if way * slope < 0 else math.inf
-            most = max(most, rest) + math.log1p(math.exp(-abs(most - rest))) if cut else most
-        mass = float(self.masses[k]) + math.log(2 * math.pi) / 2
-        # by how much a tangent is off whose slope is a difference of two parts
-        off = DOUBLES + 1e-14 * (last - first) / cells / self.kernel.scale
-        return least - mass - DOUBLES, most - mass + off
-
-    def excess(self, epsilon: float) -> float:
-        """A bound on P(s + noise > t | upper) - exp(epsilon) P(s + noise > t | lower) at its largest."""
-
-        def ratio(place: float, cells: int = COARSE_CELLS) -> tuple[float, float]:
-            (a, b), (c, d) = (self.bounds(k, place, self.kernel.density, cells) for k in (0, 1))
-            return a - d, b - c
-
-        def aimed(place: float) -> float:
-            return sum(ratio(place)) / 2 - epsilon
-
-        size = self.kernel.deviation + self.kernel.scale + 1
-        begin, end = -size, size
-        while aimed(begin) > 0 and begin > -1e6 * size:
-            begin *= 2
-        while aimed(end) < 0 and end < 1e6 * size:
-            end *= 2
-        place, _ = crossing(aimed, begin, end, 1e-6)
-        for _ in range(12):
-            least, most = ratio(place, FINE_CELLS)
-            if most <= epsilon:
-                caught = self.bounds(0, place, self.kernel.tail, FINE_CELLS)[1]
-                missed = self.bounds(1, place, self.kernel.tail, FINE_CELLS)[0]
-                return max(0.0, math.exp(min(0.0, caught)) - math.exp(least + missed)) + 1e-300
-            # the coarse cells say where the fine ones fall by what is too much
-            shift = aimed(place) - 1.01 * (most - epsilon) - 1e-9
-            place, _ = crossing(lambda at: aimed(at) - shift, begin, place, 1e-9)  # noqa: B023
-        return 1.0
-
-
-def between(low: EndsOfRange, high: EndsOfRange, kernel: LogBlur, epsilon: Decimal) -> Decimal:
-    """The divergence of a number in one of two intervals, with noise, both ways round; rounded up."""
-    found = 0.0
-    for below_it, above_it in ((low, high), ((-high[1], -high[0]), (-low[1], -low[0]))):
-        tilt = 1 / Decimal(kernel.scale)
-        if log_mean(above_it, tilt) - log_mean(below_it, tilt) > epsilon:
-            found = max(found, Intervals(below_it, above_it, kernel).excess(float(epsilon)))
-    return Decimal(found)
-
-
-# --------------------------------------------------------------------------------------------------
-# Answers that are linear in normal columns.
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -512,7 +83,7 @@ class NormalShift:
     slopes: list[tuple[Decimal, Decimal, Decimal, str]]
     gap: list[Decimal]
     moves: Decimal
-    rest: CovarianceRows
+    rest: DecimalMatrix
 
 
 class NormalAnswers:
@@ -683,9 +254,9 @@ class LinearPair:
             return INFINITE
         gap = [each * self.apart for each in moved.gap]
         # move a part of the gap, and leave what is told of the rest
-        whole = left_over(moved.rest, gap).sqrt()
+        whole = length(gap, moved.rest, NOTHING_LEFT, ZERO)
         part = min(ONE, left / (sum(map(abs, gap)) / claim.scale))
-        found = 2 * below((1 - part) * whole / 2) - 1 if part < 1 else ZERO
+        found = curve((1 - part) * whole, ZERO) if part < 1 else ZERO
         if len(gap) == 1 and found + clamped > claim.delta:
             certain = NOTHING_LEFT * (moved.gap[0] * moved.deviation) ** 2
             blurred = Blurred(moved.rest[0][0].sqrt() if moved.rest[0][0] > certain else ZERO, claim.scale)
@@ -701,7 +272,7 @@ class LinearPair:
         unit = abs(self.moved.gap[0]) * self.moved.deviation
         kernel = LogBlur(float(blurred.deviation / unit), float(blurred.scale / unit))
         low, high = self.pair.standard(self.moved.mean, self.moved.deviation)
-        return min(found, between(low, high, kernel, epsilon))
+        return min(found, told_apart(low, high, kernel, epsilon))
 
     @property
     def apart(self) -> Decimal:
@@ -728,7 +299,7 @@ class LinearPair:
         if self.pair.sides:
             sides = [counted(side) for side in self.pair.standard(moved.mean, moved.deviation)]
         if self.pair.wide:
-            least = min(normal(*side) if side[0] < side[1] else ZERO for side in sides)
+            least = min(between(*side) if side[0] < side[1] else ZERO for side in sides)
         for slope, mean, spread, name in moved.slopes:
             column = claim.model["columns"][name]
             lower, upper = (decimal(Fraction(column[end])) for end in ("lower", "upper"))
@@ -780,8 +351,8 @@ class NormalQuilts:
                 gap = [covariance[name, each] / own for each in far]
                 both = list(zip(far, gap, strict=True))
                 rest = [[covariance[a, b] - share * covariance[name, b] for b in far] for a, share in both]
-                unit = left_over(rest, gap)
-            mu = apart * unit.sqrt() if unit else ZERO
+                unit = length(gap, rest, NOTHING_LEFT, ZERO)
+            mu = apart * unit if unit else ZERO
             told = INFINITE if mu or (cost and self.claim.normal) else cost
             self.claim.spend(2000)
             if told > epsilon and delta and max(cost, mu) < INFINITE:
@@ -814,6 +385,7 @@ def by_pairs(claim: Claim) -> str:
         gap = [a - b for a, b in zip(means[0][0], means[1][0], strict=True)]
         shape = {len(gap), *(len(each) for each in both), *(len(row) for each in both for row in each)}
         require(shape == {len(claim.weights)}, "normal distributions of another shape")
+        require(all(map(_is_covariance, both)), "a covariance with a negative or an uneven entry")
         claim.spend(len(gap) ** 3)
         if both[0] != both[1]:
             _two_covariances(claim, comparison, f"pair {k}", gap, both)
@@ -824,8 +396,18 @@ def by_pairs(claim: Claim) -> str:
     return claim.borne("by the declared normal distributions")
 
 
+def _is_covariance(rows: DecimalMatrix) -> bool:
+    """Whether a matrix is even, and no two numbers vary together more than each alone."""
+    places = range(len(rows))
+    return all(
+        rows[i][i] >= 0 and rows[i][j] == rows[j][i] and rows[i][j] ** 2 <= rows[i][i] * rows[j][j] * (1 + FAILS)
+        for i in places
+        for j in places
+    )
+
+
 def _one_covariance(
-    claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], covariance: CovarianceRows
+    claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], covariance: DecimalMatrix
 ) -> None:
     """Compare two normal laws of one covariance after normal noise, or without any."""
     drawn = with_noise(covariance, claim.covariance)
@@ -838,14 +420,8 @@ def _one_covariance(
     claim.note(claim.epsilon)
 
 
-def with_noise(covariance: CovarianceRows, noise: CovarianceRows) -> CovarianceRows:
-    """The covariance of an answer with noise, which may have none."""
-    rows = zip(covariance, noise, strict=True) if noise else ()
-    return [list(map(operator.add, *both)) for both in rows] or covariance
-
-
 def _two_covariances(
-    claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], both: Sequence[CovarianceRows]
+    claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], both: Sequence[DecimalMatrix]
 ) -> None:
     """Compare two normal laws of one number and two variances."""
     require(len(gap) == 1 and claim.delta, "normal distributions of two covariances of several numbers")
@@ -854,7 +430,7 @@ def _two_covariances(
         scale = claim.scale / decimal(claim.weights[0])
         stretched = abs(both[0][0][0].sqrt() - both[1][0][0].sqrt())
         most = (claim.epsilon * scale - comparison.moved[0]) / stretched
-        left = min(ONE, sum(below(-most - sign * gap[0] / stretched) for sign in (1, -1)))
+        left = min(ONE, sum(tail(most + sign * gap[0] / stretched) for sign in (1, -1)))
         comparison.passes(f"shown by {label}", (ZERO, left * (1 + SLACK)))
         claim.note(claim.epsilon)
         return
@@ -869,7 +445,7 @@ def _two_covariances(
 
 
 def _behind_laplace(
-    claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], covariance: CovarianceRows
+    claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], covariance: DecimalMatrix
 ) -> None:
     """Compare two normal laws of one covariance after Laplace noise: far out it shows the whole gap."""
     if not claim.scale:
