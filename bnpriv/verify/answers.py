@@ -396,8 +396,8 @@ def _beyond(answers: AnswerLaws, corner: Sequence[int]) -> Iterator[Any]:
 
 def _compared(answers: AnswerLaws, secret: Any, masses: Law, of_one: bool) -> tuple[Any, int]:
     """The pairs of sets of values that are compared, and how many records change by themselves between them."""
-    if isinstance(secret, list):
-        return list[Any](secret), 1
+    if "form" not in secret:
+        return secret, 1
     values = sorted(v for v, p in masses.items() if p)
     if of_one:
         ways, records = exchanges(answers, secret, values) or ([], 0)

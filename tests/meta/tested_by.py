@@ -385,6 +385,12 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/ledger/charged.py",
         "bnpriv/tables/evaluate.py",
     ),
+    "tests/unit/verify/test_verify_beyond.py": (
+        "bnpriv/verify/answers.py",
+        "bnpriv/verify/changes.py",
+        "bnpriv/verify/check.py",
+        "bnpriv/verify/normals.py",
+    ),
     "tests/unit/verify/test_verify_bins.py": (
         "bnpriv/verify/columns.py",
         "bnpriv/verify/forms.py",
