@@ -389,7 +389,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/verify/answers.py",
         "bnpriv/verify/changes.py",
         "bnpriv/verify/check.py",
-        "bnpriv/verify/normals.py",
+        "bnpriv/verify/linear_gaussian.py",
     ),
     "tests/unit/verify/test_verify_bins.py": (
         "bnpriv/verify/columns.py",
