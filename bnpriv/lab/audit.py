@@ -498,7 +498,7 @@ def audited(
     if secrets is None:
         two = notion_sampler(declared).two_secrets(declared, random)
     else:
-        listed = checks.listed(secrets) or ()
+        listed: Any = checks.listed(secrets) or ()
         if len(listed) != 2 or not all(isinstance(each, Mapping) and each for each in listed):
             raise ParameterError(
                 "secrets= names the two secrets that are drawn",

@@ -219,7 +219,7 @@ def _cell(column: Any, text: str) -> Any:
     return float(text) if text else None
 
 
-def _listed(named: Any) -> list[Any]:
+def _listed(named: Any) -> Any:
     return named if isinstance(named, list) else [named]
 
 
