@@ -499,7 +499,7 @@ def audited(
         two = notion_sampler(declared).two_secrets(declared, random)
     else:
         listed: Any = checks.listed(secrets) or ()
-        if len(listed) != 2 or not all(isinstance(each, Mapping) and each for each in listed):
+        if len(listed) != 2 or not all(isinstance(each, Mapping) and len(cast(Any, each)) for each in listed):
             raise ParameterError(
                 "secrets= names the two secrets that are drawn",
                 found=checks.type_text(secrets),

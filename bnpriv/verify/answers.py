@@ -400,7 +400,7 @@ def _compared(answers: AnswerLaws, secret: Any, masses: Law, of_one: bool) -> tu
         return secret, 1
     values = sorted(v for v, p in masses.items() if p)
     if of_one:
-        ways, records = exchanges(answers, secret, values) or ([], 0)
+        ways, records = exchanges(answers, secret, values) or (list[Any](), 0)
         return [((a,), (b,)) for a, b in ways], records
     if "pairs" in secret:
         answers.claim.spend(len(values) * sum(len(side) for pair in secret["pairs"] for side in pair))

@@ -16,7 +16,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from bnpriv.verify.chains import probabilities
 from bnpriv.verify.claim import farthest
@@ -220,7 +220,7 @@ def _cell(column: Any, text: str) -> Any:
 
 
 def _listed(named: Any) -> Any:
-    return named if isinstance(named, list) else [named]
+    return cast(Any, named) if isinstance(named, list) else [named]
 
 
 def _normal(toml: Any, facts: Any, found: Any) -> Any:
