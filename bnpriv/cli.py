@@ -637,6 +637,24 @@ def init(
     _put_started(text, files, output, data, [learn, public, codebook, network])
 
 
+@app.command(epilog="Example: bnpriv serve, and then by hand from a table to a statement")
+def serve(
+    framework: Annotated[
+        Path | None, typer.Argument(metavar="FRAMEWORK.toml", help="One that is there; else it is made by hand.")
+    ] = None,
+    ledger: Annotated[
+        str, typer.Option("--ledger", metavar="FILE", help="Charge releases here; a file or a database URL.")
+    ] = "ledger.db",
+    port: Annotated[int, typer.Option("--port", metavar="P", help="Of this machine; 0 takes a free one.", min=0)] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
+) -> None:
+    """Go from a table to a statement in the browser, on this machine alone; Ctrl-C ends it."""
+    from bnpriv.app.server import serve as run
+
+    run(framework, ledger, port, told=_print, browser=not no_browser)
+    _print("ended; nothing that was charged is lost.")
+
+
 def _read_as(given: Sequence[str]) -> dict[str, str]:
     parts = [each.rpartition("=") for each in given]
     wrong = next((each for each, (name, _, kind) in zip(given, parts, strict=True) if not (name and kind)), None)

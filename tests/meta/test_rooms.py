@@ -35,6 +35,7 @@ ROOMS: tuple[str, ...] = (
     "io",
     "lab",
     "verify",
+    "app",
     # faces: they name what the rooms define
     "laws",
     "noise",

@@ -1,0 +1,184 @@
+"""Fields of a form, each with its label, its hint and the refusal that it caused; and what a form sent."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
+
+from bnpriv.errors import BnprivError, ParameterError
+from bnpriv.render.html import Html, element, join
+
+
+@final
+@dataclass(frozen=True)
+class Form:
+    """What a form sent: the values of its fields, and the files that were handed over with it."""
+
+    values: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    files: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    problems: Mapping[str, BnprivError] = field(default_factory=dict[str, BnprivError])
+
+    def text(self, name: str, other: object = "") -> str:
+        """The value of a field; `other` where it was not sent."""
+        sent = self.values.get(name)
+        return sent[-1].strip() if sent else "" if other is None else str(other)
+
+    def every(self, name: str) -> list[str]:
+        """All values of a field that can have several."""
+        return list(self.values.get(name, ()))
+
+    def number(self, name: str) -> float | None:
+        """The number in a field, or None where it is empty.
+
+        Raises
+        ------
+        Misfit
+            If it is none.
+        """
+        text = self.text(name).replace("\u202f", "").replace("_", "")
+        with at(name):
+            if not text:
+                return None
+            try:
+                return float(text)
+            except ValueError:
+                raise ParameterError(
+                    "a number is written with digits and a point",
+                    found="something else",
+                    remedy="Write it as 5000 or 0.5.",
+                ) from None
+
+    def whole(self, name: str) -> int | None:
+        """The whole number in a field, or None where it is empty."""
+        number = self.number(name)
+        with at(name):
+            if number is not None and (number != number or abs(number) > 2**53 or number != int(number)):
+                raise ParameterError("a whole number is needed", found=f"{number:g}", remedy="Leave out the decimals.")
+        return None if number is None else int(number)
+
+
+class Misfit(Exception):
+    """A refusal of the library, and the field that caused it."""
+
+    def __init__(self, field_: str, error: BnprivError) -> None:
+        super().__init__(field_)
+        self.field = field_
+        self.error = error
+
+
+@contextmanager
+def at(name: str) -> Generator[None]:
+    """Say of every refusal in the block that a field caused it."""
+    try:
+        yield
+    except BnprivError as error:
+        raise Misfit(name, error) from error
+
+
+# --------------------------------------------------------------------------------------------------
+# Markup.
+# --------------------------------------------------------------------------------------------------
+
+
+def refusal(error: BnprivError, id_: str | None = None) -> Html:
+    """A refusal in three parts: what had to hold, what was found, what to do."""
+    problems = getattr(error, "problems", ())
+    said = getattr(error, "headline", "")
+    parts = [element("strong", said, " ")] if said else []
+    if problems:
+        told = [
+            element("ul", *(element("li", f"{each.required}; found {each.found}. {each.remedy}") for each in problems))
+        ]
+    else:
+        told = [element("p", *parts, f"{error.required}; found {error.found}. "), element("p", error.remedy)]
+    return element("div", *told, class_="refusal", id=id_)
+
+
+def labelled(form: Form, name: str, label: str, control: Html, hint: str = "") -> Html:
+    """A control under its label, with a hint and the refusal that it caused."""
+    parts = [element("label", label, for_=name), control]
+    if hint:
+        parts.insert(1, element("p", hint, class_="hint", id=f"{name}-hint"))
+    if name in form.problems:
+        parts.append(refusal(form.problems[name], f"{name}-refusal"))
+    return element("div", *parts, class_="field")
+
+
+def told_by(form: Form, name: str, hint: str) -> str | None:
+    """The ids of what describes a field."""
+    return " ".join([f"{name}-hint"] * bool(hint) + [f"{name}-refusal"] * (name in form.problems)) or None
+
+
+def entry(
+    form: Form, name: str, label: str, value: object = "", hint: str = "", *, type_: str = "text", **more: str
+) -> Html:
+    """A field to write in."""
+    control = element(
+        "input",
+        type=type_,
+        name=name,
+        id=name,
+        value=None if type_ == "file" else form.text(name, value),
+        autocomplete="off",
+        aria_describedby=told_by(form, name, hint),
+        aria_invalid="true" if name in form.problems else None,
+        **more,
+    )
+    return labelled(form, name, label, control, hint)
+
+
+def choice(
+    form: Form, name: str, label: str, options: Iterable[tuple[str, str]], value: str = "", hint: str = ""
+) -> Html:
+    """A list to choose one of."""
+    picked = form.text(name, value)
+    inner = [element("option", shown, value=each, selected=each == picked) for each, shown in options]
+    control = element(
+        "select", *inner, name=name, id=name, aria_describedby=told_by(form, name, hint),
+        aria_invalid="true" if name in form.problems else None,
+    )  # fmt: skip
+    return labelled(form, name, label, control, hint)
+
+
+def ticks(
+    form: Form, name: str, legend: str, options: Iterable[tuple[str, str | Html]], picked: Sequence[str], type_: str,
+    hint: str = "",
+) -> Html:  # fmt: skip
+    """Boxes or radio buttons in a group; after a refusal as they were sent."""
+    on = form.every(name) if form.values else picked
+    rows = [
+        element(
+            "div",
+            element("input", type=type_, name=name, id=f"{name}-{k}", value=value, checked=value in on),
+            element("label", shown, for_=f"{name}-{k}"),
+            class_="tick",
+        )
+        for k, (value, shown) in enumerate(options)
+    ]
+    told = [element("p", hint, class_="hint")] if hint else []
+    wrong = [refusal(form.problems[name], f"{name}-refusal")] if name in form.problems else []
+    return group(legend, *told, *rows, *wrong, id_=name)
+
+
+def group(legend: str, *parts: str, id_: str | None = None) -> Html:
+    """Fields that belong together."""
+    return element("fieldset", element("legend", legend), *parts, id=id_, tabindex="-1" if id_ else None)
+
+
+def sending(step: str, *parts: str, button: str, files: bool = False, waits: str = "Working ...") -> Html:
+    """A form with its button; what it sends goes to its own page."""
+    last = element(
+        "p", element("button", button, type="submit", class_="go", data_waits=waits),
+        element("span", role="status", class_="waits"), class_="send",
+    )  # fmt: skip
+    return element(
+        "form", *parts, last, method="post", action=f"/{step}", enctype="multipart/form-data" if files else None
+    )
+
+
+def paragraphs(*texts: str) -> Html:
+    """Texts, each in a paragraph."""
+    return join(*(element("p", text) for text in texts if text))

@@ -1,0 +1,44 @@
+"""What was worked out once and is asked for again: the framework of a file, and plans."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bnpriv.digest import sha256
+
+if TYPE_CHECKING:
+    from bnpriv.core.frameworks.question import Framework
+    from bnpriv.mechanisms.plan import Plan
+
+
+def framework_at(path: str) -> Framework:
+    """The framework of a file, as it is now."""
+    return _read(path, _digest(path))
+
+
+def plan_at(path: str, query: str, epsilon: float, delta: float) -> Plan:
+    """The plan for a query under the framework of a file."""
+    return _planned(path, _digest(path), query, epsilon, delta)
+
+
+def _digest(path: str) -> str:
+    from bnpriv.io.framework_file import framework_files
+
+    return sha256("".join(sha256(each.read_text("utf-8")) for each in framework_files(path) if each.is_file()))
+
+
+@lru_cache(maxsize=4)
+def _read(path: str, digest: str) -> Framework:
+    from bnpriv.io.framework_file import read_framework
+
+    return read_framework(Path(path))
+
+
+@lru_cache(maxsize=32)
+def _planned(path: str, digest: str, query: str, epsilon: float, delta: float) -> Plan:
+    from bnpriv.io.query_text import parse_query
+    from bnpriv.mechanisms.plan import plan
+
+    return plan(_read(path, digest), parse_query(query), epsilon, delta)

@@ -1,0 +1,195 @@
+"""What was chosen on the way from a table to a statement: a frozen value, kept in one file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, cast
+
+from bnpriv.checks import closest
+from bnpriv.errors import FileError
+from bnpriv.paths import user_path
+
+STATE_FORMAT = "bnpriv app 1"
+
+TABLES = (".csv", ".parquet", ".tsv")
+"""What a private or a public table may end in."""
+
+CODEBOOKS = (".csv", ".toml", ".names")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hidden:
+    """What is hidden of one column: the property's text, and how far apart two of its values may lie."""
+
+    property: str = ""
+    at_most: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """One release that was asked for; its key finds it in the ledger again, free of charge."""
+
+    key: str
+    query: str
+    epsilon: float
+    delta: float = 0.0
+    mechanism: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """What was chosen so far; nothing of it was computed from the private table.
+
+    Parameters
+    ----------
+    table, public, codebook : str
+        Paths; empty where none was chosen.
+    names : str
+        The columns of a table without a line of names, with commas between.
+    records : int, optional
+        Number of rows, a public fact.
+    read_as : mapping from str to str
+        Columns that are not read as what they look like.
+    notion : str
+    hidden : mapping from str to Hidden
+        What must stay hidden, by its column.
+    edges : str
+        The graph; empty where it is learned.
+    strength : float, optional
+        How much an edge can say where nothing is learned.
+    graphs : int
+    framework : str
+        Path of the framework file; empty until there is one.
+    given : bool
+        Whether the framework file was there before, so that table, columns, secret and model are as it says.
+    query : str
+    epsilon, delta : float
+    mechanism : str
+        Empty takes the one that errs least.
+    releases : tuple of Asked
+        Kept before they are charged.
+    """
+
+    table: str = ""
+    public: str = ""
+    codebook: str = ""
+    names: str = ""
+    records: int | None = None
+    read_as: Mapping[str, str] = field(default_factory=dict[str, str])
+    notion: str = "dataset"
+    hidden: Mapping[str, Hidden] = field(default_factory=dict[str, Hidden])
+    edges: str = ""
+    strength: float | None = None
+    graphs: int = 1
+    framework: str = ""
+    given: bool = False
+    query: str = ""
+    epsilon: float = 1.0
+    delta: float = 0.0
+    mechanism: str = ""
+    releases: tuple[Asked, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where the files lie.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the shell was; the tables in it can be chosen.
+    kept : Path
+        Folder of the session, for nobody else: the state, and the framework that is made.
+    uploads : Path
+        Folder for what is handed over by the page; it goes with the server.
+    ledger : str
+        A file, or the URL of a database.
+    """
+
+    folder: Path
+    kept: Path
+    uploads: Path
+    ledger: str
+
+    @property
+    def made(self) -> Path:
+        """The framework file that is made."""
+        return self.kept / "framework.toml"
+
+    def listed(self, endings: tuple[str, ...]) -> list[str]:
+        """Names of the files that can be chosen; nothing outside the folder, and no link out of it."""
+        root = self.folder.resolve()
+        found = (path for path in sorted(root.iterdir()) if path.suffix.lower() in endings and path.is_file())
+        return [path.name for path in found if path.resolve().parent == root]
+
+    def chosen(self, name: str, endings: tuple[str, ...]) -> str:
+        """Return the path of a listed file.
+
+        Raises
+        ------
+        FileError
+            If it is not listed.
+        """
+        known = self.listed(endings)
+        if name not in known:
+            near = closest(name, known)
+            raise FileError(
+                "a file is one of those in the folder where the shell was",
+                found="another name",
+                remedy=f"Choose {near!r}." if near else "Choose one from the list, or hand one over.",
+            )
+        return str(self.folder.resolve() / name)
+
+
+def folder_of(ledger: str) -> Path:
+    """The session's folder: beside the ledger; in the working folder for a ledger on a server."""
+    from bnpriv.tables.files import is_database
+
+    path = Path("bnpriv.db") if is_database(ledger) else user_path(ledger)
+    return path.with_name(f"{path.stem}.session")
+
+
+def write_state(state: State, kept: Path) -> None:
+    """Keep the state in one step: after a fall of the power it is the old one or the new one."""
+    text = json.dumps({"format": STATE_FORMAT, **asdict(state)}, indent=1)
+    new = kept / "state.json.new"
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(new, kept / "state.json")
+
+
+def read_state(kept: Path) -> State:
+    """Return the state that was kept, or the first one; what was handed over and is gone must be chosen again.
+
+    Raises
+    ------
+    FileError
+        If the file is not what this wrote.
+    """
+    path = kept / "state.json"
+    if not path.exists():
+        return State()
+    try:
+        held = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
+        if held.pop("format") != STATE_FORMAT or set(held) != {each.name for each in fields(State)}:
+            raise ValueError
+        held["hidden"] = {name: Hidden(**each) for name, each in held["hidden"].items()}
+        held["releases"] = tuple(Asked(**each) for each in held["releases"])
+        state = State(**held)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise FileError(
+            f"{path}: the state of a session must be as it was written",
+            found="something else",
+            remedy="Remove the file; what was charged stays in the ledger.",
+        ) from None
+    gone = {
+        name: "" for name in ("table", "public", "codebook", "framework")
+        if (held := getattr(state, name)) and not os.path.isfile(held)
+    }  # fmt: skip
+    return State(**{**{each.name: getattr(state, each.name) for each in fields(State)}, **gone})
