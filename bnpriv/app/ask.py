@@ -148,9 +148,14 @@ def show_strength(place: Place, state: State, form: Form) -> Html:
     )  # fmt: skip
     fields = group(
         "How strong?",
-        entry(form, "epsilon", "Epsilon", f"{state.epsilon:g}", "The smaller, the less a belief can move, and the larger the error.", inputmode="decimal"),
+        entry(
+            form, "epsilon", "Epsilon", f"{state.epsilon:g}",
+            "The smaller, the less a belief can move, and the larger the error.", inputmode="decimal",
+        ),
         sliding,
-        entry(form, "delta", "Delta", f"{state.delta:g}", "What the bound may leave out; 0 for none.", inputmode="decimal"),
+        entry(
+            form, "delta", "Delta", f"{state.delta:g}", "What the bound may leave out; 0 for none.", inputmode="decimal"
+        ),
     )  # fmt: skip
     live = element("div", _live(state, form), id="live", aria_live="polite")
     return sending("strength", fields, live, button="Go on to the release")
@@ -289,7 +294,8 @@ def show_release(place: Place, state: State, form: Form) -> Html:
     )
     once = "What is released is charged in the ledger before it is computed, and is never given back."
     ask = sending(
-        "release", asks, price, *fields, element("p", once), *wrong, button="Release this answer", waits="Reading the table ..."
+        "release", asks, price, *fields, element("p", once), *wrong,
+        button="Release this answer", waits="Reading the table ...",
     )  # fmt: skip
     made = [_made(place, state, k, account) for k in reversed(range(len(state.releases)))]
     return join(ask, *([element("h2", "Released")] if made else []), *made)
@@ -355,15 +361,15 @@ def take_release(place: Place, state: State, form: Form, keep: Callable[[State],
                 remedy="Tick the box, or ask otherwise.",
             )
     new = replace(state, releases=(*state.releases, asked))
-    with at("ask"):
-        with Session(declared(state), state.table, budget=budget, ledger=place.ledger, name=ACCOUNT) as session:
-            keep(new)  # before the charge: a fall of the power between the two loses no answer
-            try:
-                session.release(best, key=key, even_if_useless=True)
-            except BaseException:
-                if key not in session._account.ledger.book(session._account.account).keys:
-                    keep(state)
-                raise
+    with at("ask"), Session(declared(state), state.table, budget=budget, ledger=place.ledger, name=ACCOUNT) as session:
+        keep(new)  # before the charge: a fall of the power between the two loses no answer
+        try:
+            session.release(best, key=key, even_if_useless=True)
+        except BnprivError:
+            opened = account_of(place, state)
+            if opened is None or key not in opened.ledger.book(opened.account).keys:
+                keep(state)
+            raise
     return new
 
 
@@ -390,9 +396,14 @@ def show_downloads(place: Place, state: State, form: Form) -> Html:
         parts.append(element("h2", "Release ", str(k + 1), ": ", html.code(asked.query)))
         parts.append(_links([(f"/download/{k}/{name}", said) for name, said in RELEASE_FILES.items()]))
     shell, python = commands(place, state)
-    parts += [element("h2", "The same in the shell"), element("pre", element("code", shell), tabindex="0")]
-    parts += [element("h2", "The same in Python"), element("pre", element("code", python), tabindex="0")]
+    parts += [element("h2", "The same in the shell"), _listing(shell)]
+    parts += [element("h2", "The same in Python"), _listing(python)]
     return join(*parts)
+
+
+def _listing(lines: list[str]) -> Html:
+    """Lines of a program; a hostile name cannot add one."""
+    return element("pre", element("code", Html("\n".join(map(html.escape, lines)))), tabindex="0")
 
 
 def _links(links: list[tuple[str, str]]) -> Html:
@@ -430,7 +441,7 @@ def download(place: Place, state: State, which: str, name: str) -> tuple[str, by
     raise FileError("a download is one of those on the page", found="another", remedy="Go back to the downloads.")
 
 
-def commands(place: Place, state: State) -> tuple[str, str]:
+def commands(place: Place, state: State) -> tuple[list[str], list[str]]:
     """The commands of the shell, and the Python, that do what was done here."""
     framework, table = Path(state.framework).name, Path(state.table or "TABLE.csv").name
     # no password of a database is shown
@@ -454,4 +465,4 @@ def commands(place: Place, state: State) -> tuple[str, str]:
         which = f".of({each.mechanism!r})" if each.mechanism else ".best"
         python.append(f"    released = session.release(best{which}, key={each.key or None!r})")
         python.append("    print(released.statement().to_markdown())")
-    return "\n".join(shell), "\n".join(python)
+    return shell, python

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FILES = {
     "table": ("The private table", TABLES, "Only the names of its columns are read before you ask for a release."),
-    "public": ("A public table with the same columns, if there is one", TABLES, "Bounds, labels and a network are learned from it."),
+    "public": ("A public table with the same columns", TABLES, "If there is one: bounds and a network come from it."),
     "codebook": ("A codebook, if there is one", CODEBOOKS, "What columns may hold, as CSV, TOML or .names."),
 }  # fmt: skip
 
@@ -53,8 +53,14 @@ def show_table(place: Place, state: State, form: Form) -> Html:
         parts.append(
             group(
                 "Public facts",
-                entry(form, "records", "Number of records", state.records, "A public fact: it is not counted here.", inputmode="numeric"),
-                entry(form, "names", "Names of the columns, with commas", state.names, "Only for a table without a line of names."),
+                entry(
+                    form, "records", "Number of records", state.records,
+                    "A public fact: it is not counted here.", inputmode="numeric",
+                ),
+                entry(
+                    form, "names", "Names of the columns, with commas", state.names,
+                    "Only for a table without a line of names.",
+                ),
             )
         )  # fmt: skip
     return sending("table", *parts, button="Go on to the columns", files=True, waits="Reading what is public ...")

@@ -35,7 +35,7 @@ class Form:
 
         Raises
         ------
-        Misfit
+        FieldError
             If it is none.
         """
         text = self.text(name).replace("\u202f", "").replace("_", "")
@@ -60,7 +60,7 @@ class Form:
         return None if number is None else int(number)
 
 
-class Misfit(Exception):
+class FieldError(Exception):
     """A refusal of the library, and the field that caused it."""
 
     def __init__(self, field_: str, error: BnprivError) -> None:
@@ -75,7 +75,7 @@ def at(name: str) -> Generator[None]:
     try:
         yield
     except BnprivError as error:
-        raise Misfit(name, error) from error
+        raise FieldError(name, error) from error
 
 
 # --------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnpriv.app import ask, declare
-from bnpriv.app.forms import Form, Misfit, refusal
+from bnpriv.app.forms import FieldError, Form, refusal
 from bnpriv.app.state import Place, State, folder_of, read_state, write_state
 from bnpriv.app.uploads import MOST_BYTES, form_with_files, plain_form
 from bnpriv.errors import BnprivError, FileError, MissingExtraError
@@ -99,7 +99,7 @@ class Desk:
                     self.keep(ask.take_release(self.place, self.state, form, self.keep))
                 else:
                     self.keep(step.take(self.place, self.state, form))
-            except Misfit as wrong:
+            except FieldError as wrong:
                 return self._page(step, replace(form, problems={wrong.field: wrong.error}))
             except BnprivError as error:
                 return self._page(step, replace(form, problems={"": error}))
@@ -124,19 +124,18 @@ def whole_page(step: Step, state: State, body: Html, form: Form) -> Html:
         )
         for each in STEPS
     ]
-    alert = [
-        element(
-            "div",
-            element("p", element("strong", "Refused. "), element("a", "Go to the field", href=f"#{name}") if name else ""),
-            *([] if name else [refusal(error)]),
-            role="alert", class_="alert", tabindex="-1", id="alert",
-        )
-        for name, error in form.problems.items()
-    ]  # fmt: skip
+    alert = [_alert(name, error) for name, error in form.problems.items()]
     main = element("main", element("h1", step.title), *alert, body, id="main")
     skip = element("a", "Skip to the page", href="#main", class_="skip")
     road = element("nav", element("ol", *links, class_="road"), aria_label="Steps")
     return bare_page(f"{step.title}{' (refused)' if form.problems else ''} - bnpriv", skip, road, main)
+
+
+def _alert(field: str, error: BnprivError) -> Html:
+    """That something was refused: a link to its field, or the refusal itself where no field caused it."""
+    link = element("a", "Go to the field", href=f"#{field}") if field else refusal(error)
+    told = element("div", element("strong", "Refused. "), link)
+    return element("div", told, role="alert", class_="alert", tabindex="-1", id="alert")
 
 
 def bare_page(title: str, *body: str) -> Html:
@@ -264,7 +263,7 @@ def application(desk: Desk, *, token: str, port: int, most_bytes: int = MOST_BYT
             with desk.lock:
                 try:
                     return ask.live_strength(desk.state, sent)
-                except Misfit as wrong:
+                except FieldError as wrong:
                     return refusal(wrong.error)
 
         return HTMLResponse(await run_in_threadpool(work))
@@ -297,7 +296,8 @@ def application(desk: Desk, *, token: str, port: int, most_bytes: int = MOST_BYT
 
     async def failed(request: Request, error: Exception) -> Response:
         # what it says may hold a value of the table: only its kind is told
-        told = f"Something went wrong that bnpriv does not know ({visible(type(error).__name__)}). Nothing more was charged."
+        told = f"Something went wrong that bnpriv does not know: {visible(type(error).__name__)}. "
+        told += "What was charged stands in the ledger."
         return HTMLResponse(
             bare_page("Failed - bnpriv", element("main", element("h1", "Failed"), element("p", told))), 500
         )
@@ -366,9 +366,7 @@ def serve(framework: Path | None, ledger: str, port: int, *, told: Callable[[str
             token = secrets.token_urlsafe(24)
             app = application(desk, token=token, port=number)
             address = f"http://127.0.0.1:{number}/?token={token}"
-            told(
-                f"Open {address}\nCtrl-C ends it; what was charged stays in {ledger if '://' not in ledger else 'the ledger'}."
-            )
+            told(f"Open {address}\nCtrl-C ends it; what was charged stays in the ledger.")
             if browser:
                 import webbrowser
 

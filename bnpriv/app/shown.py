@@ -1,4 +1,4 @@
-"""What the library shows as a document, as a part of a page of the app: no style, no script, no second first heading."""
+"""What the library shows as a document, as a part of a page: no style, no script, no second first heading."""
 
 from __future__ import annotations
 
