@@ -89,7 +89,7 @@ def test_the_road_on_the_hospital_ends_with_a_statement(hospital: Page) -> None:
         assert answer.headers["content-disposition"].startswith("attachment")
     released = hospital.client.get("/download/0/release.json").json()
     with bp.Session(bp.example("hospital"), example_data("hospital"), ledger=hospital.desk.place.ledger) as session:
-        assert session.answers[1] == tuple(released["values"])
+        assert session.answers[1] == tuple(each["value"] for each in released["release"])
         assert session.spent == pytest.approx(0.5)
 
 
