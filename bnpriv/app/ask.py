@@ -88,6 +88,7 @@ def take_question(place: Place, state: State, form: Form) -> State:
     """A question that fits the columns."""
     from bnpriv.core.frameworks.question import require_query
     from bnpriv.io.query_text import parse_query
+    from bnpriv.tables.evaluate import require_answerable
 
     framework = declared(state)
     if form.text("act") == "build":
@@ -97,7 +98,7 @@ def take_question(place: Place, state: State, form: Form) -> State:
         with at("query"):
             query = parse_query(form.text("query"))
     with at("query" if form.text("act") != "build" else "value"):
-        require_query(framework, query)
+        require_answerable(require_query(framework, query), framework.schema)
     return replace(state, query=str(query), mechanism="" if str(query) != state.query else state.mechanism)
 
 
@@ -215,16 +216,10 @@ def take_strength(place: Place, state: State, form: Form) -> State:
         made = plan_at(state.framework, state.query, epsilon, delta or 0.0)
         _ = made.best
     mechanism = form.text("mechanism")
-    if mechanism and (epsilon, delta or 0.0) != (state.epsilon, state.delta) and mechanism not in _named(made):
-        mechanism = ""
     with at("mechanism"):
         if mechanism:
             _ = made.of(mechanism)
     return replace(state, epsilon=epsilon, delta=delta or 0.0, mechanism=mechanism)
-
-
-def _named(made: object) -> set[str]:
-    return {str(each.mechanism) for each in cast("list[Calibration]", made)}
 
 
 # --------------------------------------------------------------------------------------------------
