@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import secrets
 import shlex
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -57,7 +59,7 @@ def show_question(place: Place, state: State, form: Form) -> Html:
     names = list(framework.schema.columns)
     columns = [(str(k), name) for k, name in enumerate(names)]
     built = group(
-        "Build it",
+        "Or build it",
         choice(form, "what", "What do you ask?", WHATS, "count"),
         choice(form, "column", "Of which column?", columns),
         choice(form, "sign", "Condition", SIGNS),
@@ -65,7 +67,7 @@ def show_question(place: Place, state: State, form: Form) -> Html:
         element("p", element("button", "Build the question", type="submit", name="act", value="build")),
     )
     asked = group(
-        "Or write it", entry(form, "query", "The question", state.query, 'As count(height > 180) or mean("days").')
+        "Write it", entry(form, "query", "The question", state.query, 'As count(height > 180) or mean("days").')
     )
     parts = [sending("question", asked, built, button="See what it would leak", waits="Working it out ...")]
     if state.query and not form.problems:
@@ -381,12 +383,26 @@ RELEASE_FILES = {
 }
 
 
-def show_downloads(place: Place, state: State, form: Form) -> Html:
-    """The page with all files, and the commands and the Python that do the same."""
+def _own_files(place: Place, state: State) -> list[Path]:
+    """The framework file and all that it names, public records too."""
     from bnpriv.io.framework_file import framework_files
 
-    own = [Path(each).name for each in framework_files(state.framework)]
-    parts = [element("h2", "The framework"), _links([(f"/download/framework/{k}", name) for k, name in enumerate(own)])]
+    made = [] if state.given else sorted(place.kept.glob("framework*"))
+    return list(dict.fromkeys([*map(Path, framework_files(state.framework)), *made]))
+
+
+def _zipped(paths: list[Path]) -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as made:
+        for path in paths:
+            made.write(path, path.name)
+    return held.getvalue()
+
+
+def show_downloads(place: Place, state: State, form: Form) -> Html:
+    """The page with all files, and the commands and the Python that do the same."""
+    said = f"{Path(state.framework).name} and what it names, as one .zip ({len(_own_files(place, state))} files)"
+    parts = [element("h2", "The framework"), _links([("/download/framework/all", said)])]
     for k, asked in enumerate(state.releases):
         parts.append(element("h2", "Release ", str(k + 1), ": ", html.code(asked.query)))
         parts.append(_links([(f"/download/{k}/{name}", said) for name, said in RELEASE_FILES.items()]))
@@ -418,13 +434,10 @@ def download(place: Place, state: State, which: str, name: str) -> tuple[str, by
     FileError
         If there is none of that name.
     """
-    from bnpriv.io.framework_file import framework_files
     from bnpriv.render.as_docx import as_file
 
-    if which == "framework" and name.isdecimal() and state.framework:
-        files = framework_files(state.framework)
-        if int(name) < len(files):
-            return files[int(name)].name, files[int(name)].read_bytes()
+    if which == "framework" and state.framework:
+        return "framework.zip", _zipped(_own_files(place, state))
     if which.isdecimal() and int(which) < len(state.releases) and name in RELEASE_FILES:
         it = released(place, state, int(which))
         if name == "release.json":
