@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bnpriv.app.forms import Form, at, choice, entry, group, paragraphs, sending, ticks
+from bnpriv.app.forms import Form, at, choice, entry, group, paragraphs, refusal, sending, ticks
 from bnpriv.app.shown import shown
 from bnpriv.app.state import CODEBOOKS, TABLES, Hidden, Place, State
 from bnpriv.errors import ParameterError
@@ -208,16 +208,11 @@ def show_secret(place: Place, state: State, form: Form) -> Html:
         "Choose one or more columns; the number that is hidden can be changed. 'How far apart' is how different two "
     )
     example += "tables may be that nobody is to tell apart, in records."
+    wrong = [refusal(form.problems[name], f"{name}-refusal") for name in ("protect",) if name in form.problems]
     return sending(
         "secret", notion, group("Which columns?", element("p", example, class_="hint"), *parts, id_="protect"),
-        *_loose(form, "protect"), button="Go on to the model",
+        *wrong, button="Go on to the model",
     )  # fmt: skip
-
-
-def _loose(form: Form, name: str) -> list[Html]:
-    from bnpriv.app.forms import refusal
-
-    return [refusal(form.problems[name], f"{name}-refusal")] if name in form.problems else []
 
 
 def _usual(name: str, column: object) -> str:
@@ -411,7 +406,8 @@ def lacking(state: State, step: str) -> str:
     }
     if needs[step]:
         return ""
-    order = {"columns": "table", "secret": "table", "model": "secret", "question": "model", "downloads": "model"}
-    if step in order:
-        return order[step] if state.table else "table"
-    return "model" if not state.framework else "question"
+    if not state.table or step in ("columns", "secret"):
+        return "table"
+    return (
+        "question" if state.framework and step != "model" else "model" if state.hidden and step != "model" else "secret"
+    )
