@@ -58,14 +58,16 @@ class Reader:
     """Somebody who uses the keyboard alone."""
 
     def __init__(self, driver) -> None:
+        from selenium.webdriver.common.action_chains import ActionChains
         from selenium.webdriver.common.keys import Keys
 
-        self.driver, self.keys = driver, Keys
+        self.driver, self.keys, self.chain = driver, Keys, ActionChains
 
     def tab_to(self, script: str) -> None:
         """Press the tab key until the focus is where a condition on `e` holds."""
         for _ in range(80):
-            self.driver.switch_to.active_element.send_keys(self.keys.TAB)
+            # a field for files would take the key for a path
+            self.chain(self.driver).send_keys(self.keys.TAB).perform()
             if self.driver.execute_script(f"const e = document.activeElement; return Boolean({script})"):
                 return
         raise AssertionError(f"the tab key does not reach {script}")
