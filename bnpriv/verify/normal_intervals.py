@@ -256,16 +256,19 @@ class Intervals:
         while aimed(end) < 0 and end < 1e6 * size:
             end *= 2
         place, _ = crossing(aimed, begin, end, 1e-6)
+        found = 1.0
         for _ in range(12):
             least, most = ratio(place, FINE_CELLS)
             if most <= epsilon:
                 caught = self.bounds(0, place, self.kernel.tail, FINE_CELLS)[1]
                 missed = self.bounds(1, place, self.kernel.tail, FINE_CELLS)[0]
-                return max(0.0, math.exp(min(0.0, caught)) - math.exp(least + missed)) + 1e-300
-            # the coarse cells say where the fine ones fall by what is too much
-            shift = aimed(place) - 1.01 * (most - epsilon) - 1e-9
-            place, _ = crossing(lambda at: aimed(at) - shift, begin, place, 1e-9)  # noqa: B023
-        return 1.0
+                found = min(found, max(0.0, math.exp(min(0.0, caught)) - math.exp(least + missed)) + 1e-300)
+                if epsilon - most < 1e-7 * (1 + epsilon):
+                    break
+            # the coarse cells say where the fine ones have moved by what is too much, or by most of what is left
+            shift = aimed(place) - (1.01 if most > epsilon else 0.9) * (most - epsilon) - 1e-9
+            place, _ = crossing(lambda at: aimed(at) - shift, begin, end, 1e-9)  # noqa: B023
+        return found
 
 
 def told_apart(low: EndsOfRange, high: EndsOfRange, kernel: LogBlur, epsilon: Decimal) -> Decimal:

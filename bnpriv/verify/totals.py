@@ -227,6 +227,8 @@ class _Together:
         _bear(rest >= 0 and room >= 0, "the columns that are hidden cost more than the total")
         if not modelled:
             return "whatever the model is"
+        stated = any(self.model.get(each) for each in ("protect", "sides", "chain", "left_out"))
+        require(stated, "a transcript that protects nothing")
         before = releases[: releases.index(modelled[0])]
         _bear(not any(each.delta for each in before), "a column release with a delta comes before others")
         grown = decimal(sum((each.epsilon for each in before), Fraction(0))).exp()

@@ -329,7 +329,7 @@ DECLARED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "an object as text": (
         lambda: ANY.types.Calibration.from_json(MARKOV().calibrate(STUDENT, QUERY, 1.0), STUDENT),
-        "Pass the text that Calibration.to_json returned.",
+        "Pass what Calibration.to_json, a release's to_json or release --json wrote.",
     ),
 }
 

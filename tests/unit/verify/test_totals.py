@@ -119,6 +119,15 @@ def test_what_is_too_large_for_one_theorem_is_not_refuted_by_another() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["records", "quilts"])
+def test_a_transcript_that_protects_nothing_shows_nothing(name: str) -> None:
+    accountant, delta = SESSIONS[name]()
+    assert (
+        replayed(accountant.transcript(delta), lambda record: record["model"].update(protect={})).status
+        == "not covered"
+    )
+
+
 def test_two_fair_coins_that_are_equal_for_the_ill_have_no_total() -> None:
     """Each alone tells nothing; a ledger that counted them as nothing would be found out."""
     states = {name: ["no", "yes"] for name in ("ill", "A", "B")}

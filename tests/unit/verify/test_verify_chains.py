@@ -206,7 +206,7 @@ def test_random_chains_hold_and_a_hundredth_less_is_told() -> None:
         if made.scale > 0 and asked.mechanism == bp.mechanisms.MarkovChainMechanism():
             told[bp.verify(replay.lowered(made.to_json(), 0.99)).status] += 1
     assert told["too large"] == 0
-    assert told["fails"] + told["cannot be shown"] > 10 * told["holds"]  # where rounding is paid for step by step
+    assert told["fails"] + told["cannot be shown"] > 6 * told["holds"]  # where rounding is paid for step by step
 
 
 def test_a_state_that_only_a_start_has_is_possible_at_the_first_step_alone() -> None:

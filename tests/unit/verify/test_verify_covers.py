@@ -41,6 +41,14 @@ models TightMechanism(noise='gaussian') with delta: not covered: an estimate, or
 models WassersteinMechanism(): not covered: an estimate, or a bound wit
 models WassersteinMechanism() with delta: not covered: an estimate, or a bound wit
 models WassersteinMechanism(noise='gaussian') with delta: not covered: an estimate, or a bound wit
+admissions admitted TightMechanism(): not covered: 'men' is not normal given i
+admissions admitted WassersteinMechanism(): not covered: 'men' is not normal given i
+admissions all_men TightMechanism(): not covered: 'men' is not normal given i
+admissions all_men WassersteinMechanism(): not covered: 'men' is not normal given i
+admissions all_women TightMechanism(): not covered: 'women' is not normal given
+admissions all_women WassersteinMechanism(): not covered: 'women' is not normal given
+admissions difference TightMechanism(): not covered: 'men' is not normal given i
+admissions difference WassersteinMechanism(): not covered: 'men' is not normal given i
 schools mean_effect TightMechanism(): not covered: an estimate: densities are
 schools mean_effect WassersteinMechanism(): not covered: an estimate: densities are
 schools gains TightMechanism(): not covered: an estimate: densities are

@@ -208,6 +208,5 @@ def test_random_rows_get_the_epsilon_of_fractions() -> None:
 @pytest.mark.unhurried
 def test_random_channels_hold(mechanism: bp.types.Mechanism) -> None:
     """Hostile numbers: neighbouring doubles, masses of 1e-300, secrets of probability zero, several models."""
-    found, told, _ = replay.replay(79, 15, mechanism)
-    assert found["holds"] + found["too large"] == 15, told
-    assert found["holds"] >= 14, told
+    found, told, _ = replay.replay(80, 15, mechanism)
+    assert found["holds"] == 15, told
