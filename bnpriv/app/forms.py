@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from bnpriv.errors import BnprivError, ParameterError
-from bnpriv.render.html import Html, element, join
+from bnpriv.render.as_html import block, inline
+from bnpriv.render.document import Block, Document, Facts, Live, Section
+from bnpriv.render.html import Html, badge, element, join
 
 
 @final
@@ -182,3 +184,30 @@ def sending(step: str, *parts: str, button: str, files: bool = False, waits: str
 def paragraphs(*texts: str) -> Html:
     """Texts, each in a paragraph."""
     return join(*(element("p", text) for text in texts if text))
+
+
+# --------------------------------------------------------------------------------------------------
+# What the library shows as a document, as a part of a page.
+# --------------------------------------------------------------------------------------------------
+def shown(made: Any, *, folded: bool = True) -> Html:
+    """The document of something that can be shown; its sections folded, where they are many."""
+    document: Document = made if isinstance(made, Document) else made.document
+    lead = [badge(document.verdict, document.tone), " "] if document.verdict else []
+    parts = [element("h2", inline(document.headline))]
+    if document.lead or document.verdict:
+        parts.append(element("p", *lead, inline(document.lead), class_="lead"))
+    parts += [block(each) for each in _still((*document.answer, *document.beside))]
+    parts += [block(Facts(document.facts))] if document.facts else []
+    sections = [block(each, 3) for each in _still(document.sections)]
+    if sections and folded:
+        sections = [element("details", element("summary", "All of it"), *sections)]
+    return element("div", *parts, *sections, class_=f"answer {document.tone}")
+
+
+def _still(blocks: Iterable[Block]) -> Iterable[Block]:
+    """Blocks without those that a script moves."""
+    for each in blocks:
+        if isinstance(each, Section):
+            yield replace(each, blocks=tuple(_still(each.blocks)))
+        elif not isinstance(each, Live):
+            yield each

@@ -6,7 +6,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bnpriv.app.state import State
 from bnpriv.digest import sha256
+from bnpriv.errors import ParameterError
 
 if TYPE_CHECKING:
     from bnpriv.core.frameworks.question import Framework
@@ -42,3 +44,16 @@ def _planned(path: str, digest: str, query: str, epsilon: float, delta: float) -
     from bnpriv.mechanisms.plan import plan
 
     return plan(_read(path, digest), parse_query(query), epsilon, delta)
+
+
+def declared(state: State) -> Framework:
+    """The framework that was made or given.
+
+    Raises
+    ------
+    ParameterError
+        If there is none yet.
+    """
+    if not state.framework:
+        raise ParameterError("a model is needed first", found="none", remedy="Go back to the model, and make one.")
+    return framework_at(state.framework)

@@ -15,9 +15,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bnpriv.app import ask, declare
+from bnpriv.app import columns, model, question, release
 from bnpriv.app.forms import FieldError, Form, refusal
-from bnpriv.app.state import Place, State, folder_of, read_state, write_state
+from bnpriv.app.state import Place, State, folder_of, lacking, read_state, write_state
 from bnpriv.app.uploads import MOST_BYTES, form_with_files, plain_form
 from bnpriv.errors import BnprivError, FileError, MissingExtraError
 from bnpriv.render import html
@@ -45,14 +45,14 @@ class Step:
 
 
 STEPS: tuple[Step, ...] = (
-    Step("table", "Table", declare.show_table, declare.take_table, "columns"),
-    Step("columns", "Columns", declare.show_columns, declare.take_columns, "secret"),
-    Step("secret", "Secret", declare.show_secret, declare.take_secret, "model"),
-    Step("model", "Model", declare.show_model, declare.take_model, "model"),
-    Step("question", "Question", ask.show_question, ask.take_question, "question"),
-    Step("strength", "Strength", ask.show_strength, ask.take_strength, "release"),
-    Step("release", "Release", ask.show_release, lambda place, state, form: state, "release"),
-    Step("downloads", "Downloads", ask.show_downloads, ask.take_downloads, "downloads"),
+    Step("table", "Table", columns.show_table, columns.take_table, "columns"),
+    Step("columns", "Columns", columns.show_columns, columns.take_columns, "secret"),
+    Step("secret", "Secret", model.show_secret, model.take_secret, "model"),
+    Step("model", "Model", model.show_model, model.take_model, "model"),
+    Step("question", "Question", question.show_question, question.take_question, "question"),
+    Step("strength", "Strength", question.show_strength, question.take_strength, "release"),
+    Step("release", "Release", release.show_release, lambda place, state, form: state, "release"),
+    Step("downloads", "Downloads", release.show_downloads, release.take_downloads, "downloads"),
 )
 BY_NAME = {step.name: step for step in STEPS}
 
@@ -84,19 +84,19 @@ class Desk:
     def page(self, name: str) -> Html | str:
         """A page of the road, or the name of the step that must come first."""
         with self.lock:
-            first = declare.lacking(self.state, name)
+            first = lacking(self.state, name)
             return first or self._page(BY_NAME[name], Form())
 
     def take(self, name: str, form: Form) -> Html | str:
         """What a form sent: the page again with what was refused, or the name of the step that comes next."""
         step = BY_NAME[name]
         with self.lock:
-            first = declare.lacking(self.state, name)
+            first = lacking(self.state, name)
             if first:
                 return first
             try:
                 if name == "release":
-                    self.keep(ask.take_release(self.place, self.state, form, self.keep))
+                    self.keep(release.take_release(self.place, self.state, form, self.keep))
                 else:
                     self.keep(step.take(self.place, self.state, form))
             except FieldError as wrong:
@@ -119,7 +119,7 @@ def whole_page(step: Step, state: State, body: Html, form: Form) -> Html:
         element(
             "li",
             element("a", each.title, href=f"/{each.name}", aria_current="step" if each is step else None)
-            if each is step or not declare.lacking(state, each.name)
+            if each is step or not lacking(state, each.name)
             else element("span", each.title, class_="soft"),
         )
         for each in STEPS
@@ -262,7 +262,7 @@ def application(desk: Desk, *, token: str, port: int, most_bytes: int = MOST_BYT
         def work() -> Html:
             with desk.lock:
                 try:
-                    return ask.live_strength(desk.state, sent)
+                    return question.live_strength(desk.state, sent)
                 except FieldError as wrong:
                     return refusal(wrong.error)
 
@@ -271,7 +271,9 @@ def application(desk: Desk, *, token: str, port: int, most_bytes: int = MOST_BYT
     async def download(request: Request) -> Response:
         def work() -> tuple[str, bytes]:
             with desk.lock:
-                return ask.download(desk.place, desk.state, request.path_params["which"], request.path_params["name"])
+                return release.download(
+                    desk.place, desk.state, request.path_params["which"], request.path_params["name"]
+                )
 
         try:
             name, content = await run_in_threadpool(work)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -34,6 +35,8 @@ class Asked:
     """One release that was asked for; its key finds it in the ledger again, free of charge."""
 
     key: str
+    framework: str
+    table: str
     query: str
     epsilon: float
     delta: float = 0.0
@@ -115,10 +118,11 @@ class Place:
     uploads: Path
     ledger: str
 
-    @property
-    def made(self) -> Path:
-        """The framework file that is made."""
-        return self.kept / "framework.toml"
+    def new_model(self) -> Path:
+        """A place for a framework file that is made; older ones stay, because releases were made under them."""
+        made = self.kept / f"model-{secrets.token_hex(4)}"
+        made.mkdir(mode=0o700)
+        return made / "framework.toml"
 
     def listed(self, endings: tuple[str, ...]) -> list[str]:
         """Names of the files that can be chosen; nothing outside the folder, and no link out of it."""
@@ -193,3 +197,26 @@ def read_state(kept: Path) -> State:
         if (held := getattr(state, name)) and not os.path.isfile(held)
     }  # fmt: skip
     return State(**{**{each.name: getattr(state, each.name) for each in fields(State)}, **gone})
+
+
+def lacking(state: State, step: str) -> str:
+    """The step that must come first; empty where this one can be shown."""
+    if state.given:
+        return "table" if step in ("release",) and not state.table else ""
+    needs = {
+        "table": True,
+        "columns": bool(state.table and state.records),
+        "secret": bool(state.table and state.records),
+        "model": bool(state.table and state.hidden),
+        "question": bool(state.framework),
+        "strength": bool(state.framework and state.query),
+        "release": bool(state.framework and state.query and state.table),
+        "downloads": bool(state.framework),
+    }
+    if needs[step]:
+        return ""
+    if not state.table or step in ("columns", "secret"):
+        return "table"
+    return (
+        "question" if state.framework and step != "model" else "model" if state.hidden and step != "model" else "secret"
+    )
