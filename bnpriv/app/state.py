@@ -49,14 +49,18 @@ class State:
 
     Parameters
     ----------
-    table, public, codebook : str
+    table, public, book : str
         Paths; empty where none was chosen.
+    codebook : str
+        The codebook that was chosen, `book`, or one in the kept folder that holds what was typed too.
+    facts : mapping from str to mapping
+        What was typed of columns, by its field; of columns of other tables too, for who goes back to these.
     names : str
         The columns of a table without a line of names, with commas between.
     records : int, optional
         Number of rows, a public fact.
     read_as : mapping from str to str
-        Columns that are not read as what they look like.
+        Columns of this table that are not read as what they look like.
     notion : str
     hidden : mapping from str to Hidden
         What must stay hidden, by its column.
@@ -79,7 +83,9 @@ class State:
 
     table: str = ""
     public: str = ""
+    book: str = ""
     codebook: str = ""
+    facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     names: str = ""
     records: int | None = None
     read_as: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -193,7 +199,7 @@ def read_state(kept: Path) -> State:
             remedy="Remove the file; what was charged stays in the ledger.",
         ) from None
     gone = {
-        name: "" for name in ("table", "public", "codebook", "framework")
+        name: "" for name in ("table", "public", "book", "codebook", "framework")
         if (held := getattr(state, name)) and not os.path.isfile(held)
     }  # fmt: skip
     return State(**{**{each.name: getattr(state, each.name) for each in fields(State)}, **gone})
