@@ -22,7 +22,6 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Bound:
     """A number known to lie between two others.

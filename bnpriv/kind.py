@@ -53,7 +53,6 @@ def _later(place: str) -> Callable[..., Any]:
     return lambda *args, **named: loaded(place)(*args, **named)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class FurtherTable:
     """A table about one kind of network.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, final
+from typing import Literal
 
 import numpy as np
 
@@ -42,7 +42,6 @@ LEVEL = 0.95
 WITHOUT_DATA = "what is released does not depend on the data."
 
 
-@final
 @dataclass(frozen=True)
 class PartUse:
     """How large the error of a part of the answer is against its range.
@@ -64,7 +63,6 @@ class PartUse:
     error: float
 
 
-@final
 @dataclass(frozen=True)
 class Usefulness:
     """How large the error is against the range of the answer; true when the answer still says something.

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,6 @@ from bnpriv.errors import Refusal, SizeError
 RatedEntry = tuple[Entry, Fraction | None]
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NoiseCosts:
     """The cost of the noise of all releases that count by quilts; adding one costs the same for any number.
@@ -141,7 +139,6 @@ MOST_SETS = 20_000
 """The most near sets and branches that are tried for one protected attribute."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Share:
     """What releases together tell about one protected attribute, at the worst pair and model.
@@ -323,7 +320,6 @@ LARGEST_LEVEL = 1_000.0
 """The highest level that is searched where single columns tell without bound."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FixedSets:
     """What the first release fixes: the columns that may be queried, near sets, and how delta is divided.
@@ -356,7 +352,6 @@ class FixedSets:
         return min(own, delta / 2) if self.first.noise == "gaussian" else max(own, delta / 2)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DeltaCosts:
     """The cost of the noise of releases, where those with Gaussian noise have a delta.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,6 @@ MOST_CLASSES = 200
 """The most classes of a private table."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Classes:
     """The classes whose numbers of records are hidden; every record is in exactly one.
