@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray

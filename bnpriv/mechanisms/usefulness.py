@@ -19,9 +19,9 @@ from bnpriv.core.noise import Gaussian, Laplace, Noise, NoNoise, is_none
 from bnpriv.core.queries.asked import AnswerPart
 from bnpriv.core.queries.base import GivenAnswer, Query
 from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.mechanisms.directional import DirectionalLaplace
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
-from bnpriv.mechanisms.translations.noise import DirectionalLaplace
 from bnpriv.text import and_text, upper_percent
 
 # --------------------------------------------------------------------------------------------------

@@ -16,9 +16,8 @@ from bnpriv.bound import Bound, FloatArray, Kind, down, up
 from bnpriv.core.accounting.entries import Entry, Near, rounded_up
 from bnpriv.core.evidence.structural import Influences
 from bnpriv.core.gaussian_curve import gaussian_delta
-from bnpriv.core.influence.base import Influence
-from bnpriv.core.influence.losses import PrivacyLosses
-from bnpriv.core.mechanisms.quilt_search import Best, Branches, independent_groups
+from bnpriv.core.influence.base import Influence, PrivacyLosses
+from bnpriv.core.mechanisms.quilt import Best, Branches, independent_groups
 from bnpriv.core.queries.sensitivity import separate_columns
 from bnpriv.core.secrets import Pair, SecretPair
 from bnpriv.errors import Refusal, SizeError
