@@ -74,20 +74,21 @@ def show_table(place: Place, state: State, form: Form) -> Html:
             entry(form, "names", "Names of the columns, with commas between", state.names, names),
         )
         parts.append(group("Public facts", *facts))
-    found = _found(state) if state.table and not state.given and not form.problems else Html()
+    found = Html()
+    if state.table and not state.given and not form.problems:
+        try:
+            found = _found(state, known_of(state))
+        except BnprivError as error:
+            found = refusal(error)
     return join(found, sending("table", *parts, button="Go on to the columns", files=True, waits="Reading ..."))
 
 
-def _found(state: State) -> Html:
-    """Which columns the table has, and what was found in the public one: what is left out and why, codes, dates."""
-    try:
-        known = known_of(state)
-    except BnprivError as error:
-        return refusal(error)
-    used = [name for name in known.columns if name not in known.left_out]
+def _found(state: State, known: Started) -> Html:
+    """How many columns the table has; and what was found in the public one: what is left out and why, codes, dates."""
+    used = [name for name, each in known.columns.items() if each.column is not None and name not in known.left_out]
     lead = f"{Path(state.table).name} has {len(known.columns):,} columns; {len(used):,} can be asked about: "
     notes = element("ul", *(element("li", note) for note in known.notes)) if known.notes else Html()
-    return element("div", element("p", lead, html.names(used)), notes, class_="found")
+    return element("div", element("p", lead, html.names(used), "."), notes, class_="found")
 
 
 def take_table(place: Place, state: State, form: Form) -> State:
@@ -230,7 +231,9 @@ def show_columns(place: Place, state: State, form: Form) -> Html:
         f"Protected before, and not possible now: {some_text(lost)}. It comes back with its column." if lost else "",
     )
     of = element("input", type="hidden", name="of", value=_of(known))
-    return join(_found(state), sending("columns", paragraphs(*told), of, *rows, button="Go on to what is secret"))
+    return join(
+        _found(state, known), sending("columns", paragraphs(*told), of, *rows, button="Go on to what is secret")
+    )
 
 
 def _of(known: Started) -> str:
@@ -248,8 +251,8 @@ def _column(form: Form, state: State, known: Started, k: int, name: str, made: C
         dialect = known.dialect
         what, gap = column_words(column, dialect.dates.get(name, ""), dialect.codes.get(name, ()))
         origin = each.origin.replace("the codebook", "what you wrote") if "holds" in said else each.origin
-        looks = "" if said or not known.public else ", whose values are so"
-        why = f"From {origin}{looks}{', read as you said' if said.get('as') else ''}; {gap}"
+        values = "the values in " if origin == known.public else ""
+        why = f"{gap}. From {values}{origin}{', read as you said' if said.get('as') else ''}"
     fields = (entry(form, f"{key}.{k}", label, said.get(key, ""), hint) for key, (label, hint) in FACTS.items())
     wrong = any(problem.endswith(f".{k}") for problem in form.problems)
     return element(

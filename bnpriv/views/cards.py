@@ -240,12 +240,12 @@ def column_words(column: Column, dates: str = "", codes: Sequence[float] = ()) -
     Examples
     --------
     >>> column_words(Binned((0, 18, 65, 90), within="whole numbers"), codes=(99,))
-    ('whole numbers 0 to 90, in 3 bins cut at 18 and 65', 'a gap, or 99, counts as 45')
+    ('whole numbers 0 to 90, in 3 bins cut at 18 and 65', 'A gap, or 99, counts as 45')
     """
     coded = [_end(code, dates) for code in codes]
-    gap = f"a gap, or {and_text(coded).replace(' and ', ' or ')}," if coded else "a gap"
+    gap = f"A gap, or {and_text(coded).replace(' and ', ' or ')}," if coded else "A gap"
     if isinstance(column, Categorical):
-        gap, filled = "a gap, or a label that is not listed,", visible(str(column.missing))
+        gap, filled = "A gap, or a label that is not listed,", visible(str(column.missing))
         listed = _cut([shorten(visible(str(each)), 24) for each in column.categories])
         what = f"{len(column.categories):,} labels: {listed}"
     else:

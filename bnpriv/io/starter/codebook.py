@@ -106,7 +106,7 @@ class Described:
         total = math.fsum(self.shares)
         if len(self.shares) != bins or bins < 2:
             raise FileError(
-                "a codebook has one share for each category, or for each bin between edges, and at least two",
+                "there is one share for each category, or for each bin between edges, and at least two",
                 found=f"{len(self.shares)} for {bins}",
                 remedy='Write categories = ["a", "b"] or edges = [0, 18, 65, 99], and as many shares.',
             )
@@ -570,17 +570,17 @@ def with_fact(base: Described, fact: str, text: str, read_as: str = "") -> Descr
         if read_as:
             raise
         ends = ()
-    if len(ends) == 1:
+    labels = () if ends else tuple(filter(None, texts_listed(text)))
+    if len(ends or labels) < 2:
         raise FileError(
             "bounds are two numbers, edges of bins are more, and labels are at least two",
-            found="one",
+            found="fewer",
             remedy="Write 0, 90 or 0, 18, 65, 90 or no, yes.",
         )
     if ends:
         inner = ends if len(ends) > 2 else ()
         made = Described(kind=kind, lower=ends[0], upper=ends[-1], edges=inner, codes=base.codes)
     else:
-        labels = tuple(filter(None, texts_listed(text)))
         made = Described(kind="categorical", categories=labels, nameless=base.nameless)
     choice("", made, None, as_states=False, public="")  # there is such a column
     return made

@@ -181,6 +181,12 @@ def first_line(path: Path, *, comments: bool = True) -> list[str]:
         if isinstance(broken, FileError):
             raise
         fields = []
+    if any("\ufffd" in field for field in fields):
+        raise FileError(
+            f"{path}: the table must be in UTF-8",
+            found="other bytes in its first line, as older versions of Excel write them",
+            remedy="Save it as CSV UTF-8.",
+        )
     # a quote that never closes takes records into the names
     if not any(fields) or set("\0\r\n") & set("".join(fields)):
         raise FileError(

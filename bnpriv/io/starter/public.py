@@ -174,9 +174,10 @@ def _found_in(
             values[name] = [None if each in codes[name] else each for each in known]
             if suspected:
                 shown = listing(day_text(code) if writing.dates else f"{code:.15g}" for code in suspected)
+                read = "days" if writing.dates else "number"
                 notes.append(
                     f"{name}: {shown} ({sum(counted[each] for each in suspected):,} public records) looks like a code, "
-                    f"and counts as missing; if it is none: --as {name}={'days' if writing.dates else 'number'}."
+                    f"and counts as missing; if it is none, read it as {read}: --as {name}={read}."
                 )
     return FoundPublic(values=values, dialect=replace(dialect, codes=codes), left_out=left_out, notes=tuple(notes))
 
