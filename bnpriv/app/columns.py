@@ -8,20 +8,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bnpriv.app.forms import Form, at, choice, entry, group, paragraphs, refusal, sending, shown
 from bnpriv.app.memory import declared
 from bnpriv.app.state import CODEBOOKS, TABLES, Place, State
+from bnpriv.checks import whole
+from bnpriv.core.schema import Column
 from bnpriv.digest import sha256
 from bnpriv.errors import BnprivError, ParameterError
+from bnpriv.io.starter.codebook import Described, codebook_text, read_codebook, texts_listed, with_fact
+from bnpriv.io.starter.header import first_line, is_text_file, looks_like_a_record, write_with_names
+from bnpriv.io.starter.started import Started, described_header, started
 from bnpriv.render import html
 from bnpriv.render.html import Html, element, join
+from bnpriv.tables.reader import chosen, source
 from bnpriv.text import some_text
-
-if TYPE_CHECKING:
-    from bnpriv.core.schema import Column
-    from bnpriv.io.starter.started import Started
+from bnpriv.views.cards import column_words
 
 # --------------------------------------------------------------------------------------------------
 # Table: which file is private, and what is public about it.
@@ -51,29 +53,20 @@ def _offered(place: Place, held: str, endings: tuple[str, ...]) -> dict[str, tup
 def show_table(place: Place, state: State, form: Form) -> Html:
     """The page on which files are chosen, with what was found in those that were."""
     parts: list[Html] = []
-    for name, (label, endings, hint) in FILES.items():
-        if state.given and name != "table":
-            continue
+    for name, (label, endings, hint) in [*FILES.items()][: 1 if state.given else None]:
         offered = _offered(place, getattr(state, name), endings)
         picked = next((key for key, (_, path) in offered.items() if path == getattr(state, name)), "")
         options = [("", "none"), *((key, told) for key, (told, _) in offered.items())]
+        given = choice(form, name, f"In the folder {place.folder.resolve().name}", options, picked)
         many = ",".join(endings)
-        parts.append(
-            group(
-                label,
-                element("p", hint, class_="hint"),
-                choice(form, name, f"In the folder {place.folder.resolve().name}", options, picked),
-                entry(form, f"{name}-file", "Or drop or choose another", type_="file", accept=many, class_="drop"),
-            )
-        )
+        handed = entry(form, f"{name}-file", "Or drop or choose another", type_="file", accept=many, class_="drop")
+        parts.append(group(label, element("p", hint, class_="hint"), given, handed))
     if not state.given:
         told = "A public fact: it is not counted here."
-        names = "Only for a table whose first line holds none, as age, sex, income."
-        facts = (
-            entry(form, "records", "Number of records", state.records, told, inputmode="numeric"),
-            entry(form, "names", "Names of the columns, with commas between", state.names, names),
-        )
-        parts.append(group("Public facts", *facts))
+        records = entry(form, "records", "Number of records", state.records, told, inputmode="numeric")
+        told = "Only for a table whose first line holds none, as age, sex, income."
+        names = entry(form, "names", "Names of the columns, with commas between", state.names, told)
+        parts.append(group("Public facts", records, names))
     found = Html()
     if state.table and not state.given and not form.problems:
         try:
@@ -105,39 +98,25 @@ def take_table(place: Place, state: State, form: Form) -> State:
         if not held["table"]:
             raise ParameterError("a private table is needed", found="none", remedy="Choose one, or hand one over.")
     if state.given:
-        with at(beside["table"]):
-            _require_columns(state, held["table"])
+        with at(beside["table"]), source(held["table"], (), separator=None) as (frame, names):
+            chosen(frame, names, declared(state).schema.columns)
         return replace(state, table=held["table"])
-    records = form.whole("records")
+    count = form.whole("records")
     with at("records"):
-        if records is None or records < 1:
-            raise ParameterError(
-                "the number of records is a public fact, and at least 1",
-                found="none" if records is None else str(records),
-                remedy="Write how many rows the table has.",
-            )
+        remedy = "Write how many rows the table has, which is a public fact."
+        records = whole("the number of records", 0 if count is None else count, remedy=remedy)
     new = _named(place, replace(state, **held, records=records, names=form.text("names")), beside)
-    new = with_facts(place, new)
-    with at(beside["book"] if new.book else beside["table"]):
+    codebook = beside["book"] if new.book else beside["table"]
+    new = with_facts(place, new, codebook)
+    with at(codebook):
         known_of(replace(new, public=""))
     with at(beside["public"]):
         known = known_of(new)
     return new if _still_made(state, new, known) else replace(new, framework="")
 
 
-def _require_columns(state: State, table: str) -> None:
-    from bnpriv.tables.reader import chosen, source
-
-    with source(table, (), separator=None) as (frame, names):
-        chosen(frame, names, declared(state).schema.columns)
-
-
 def _named(place: Place, new: State, beside: Mapping[str, str]) -> State:
     """Read the names of the columns; a table without a line of names goes on as a copy with one."""
-    from bnpriv.io.starter.codebook import read_codebook
-    from bnpriv.io.starter.header import first_line, is_text_file, looks_like_a_record, write_with_names
-    from bnpriv.io.starter.started import described_header
-
     with at(beside["book"]):
         _ = read_codebook(new.book) if new.book else None
     with at(beside["table"]):
@@ -168,8 +147,6 @@ def _still_made(old: State, new: State, known: Started) -> bool:
 
 def names_of(state: State) -> list[str] | None:
     """The names of the columns as somebody wrote them."""
-    from bnpriv.io.starter.codebook import texts_listed
-
     return texts_listed(state.names) if state.names else None
 
 
@@ -185,8 +162,6 @@ def known_of(state: State) -> Started:
 def _known(
     paths: tuple[str, ...], names: tuple[str, ...], read_as: tuple[tuple[str, str], ...], learns: bool, stamps: object
 ) -> Started:
-    from bnpriv.io.starter.started import started
-
     table, public, codebook = (each or None for each in paths)
     tables = {"learn" if learns else "public": public}
     return started(table, names=names or None, codebook=codebook, read_as=dict(read_as), draws=0, **tables)
@@ -196,17 +171,14 @@ def _known(
 # Columns: what each may hold, and why that is the default.
 # --------------------------------------------------------------------------------------------------
 
-READINGS = (
-    ("", "as it looks"),
-    ("number", "numbers"),
-    ("whole", "whole numbers"),
-    ("category", "labels"),
-    ("days", "dates, YYYY-MM-DD"),
-    ("DD.MM.YYYY", "dates, DD.MM.YYYY"),
-    ("DD/MM/YYYY", "dates, DD/MM/YYYY"),
-    ("MM/DD/YYYY", "dates, MM/DD/YYYY"),
-    ("id", "an id or a text: leave it out"),
-)
+READINGS = {
+    "": "as it looks",
+    "number": "numbers",
+    "whole": "whole numbers",
+    "category": "labels",
+    **{each: f"dates, {each}" for each in ("YYYY-MM-DD", "DD.MM.YYYY", "DD/MM/YYYY", "MM/DD/YYYY")},
+    "id": "nothing: leave it out",
+}
 FACTS = {
     "holds": ("It may hold", 'Bounds, as 0, 90; or edges of bins, as 0, 18, 65, 90; or labels, as yes, no, "a, or b".'),
     "shares": ("How frequent each bin or label is", "As 0.8, 0.2: for a model without a public table."),
@@ -230,38 +202,29 @@ def show_columns(place: Place, state: State, form: Form) -> Html:
         "" if state.public else "Without a public table the model has the columns that you give shares for.",
         f"Protected before, and not possible now: {some_text(lost)}. It comes back with its column." if lost else "",
     )
-    of = element("input", type="hidden", name="of", value=_of(known))
-    return join(
-        _found(state, known), sending("columns", paragraphs(*told), of, *rows, button="Go on to what is secret")
-    )
-
-
-def _of(known: Started) -> str:
-    return sha256("\0".join(known.columns))[:16]
+    of = element("input", type="hidden", name="of", value=sha256("\0".join(known.columns)))
+    parts = (paragraphs(*told), of, *rows)
+    return join(_found(state, known), sending("columns", *parts, button="Go on to what is secret"))
 
 
 def _column(form: Form, state: State, known: Started, k: int, name: str, made: Column | None) -> Html:
     """One column in a line that unfolds, with fields for what can be said of it."""
-    from bnpriv.views.cards import column_words
-
     each, said = known.columns[name], state.facts.get(name, {})
     column, out = made or each.column, known.left_out.get(name, "")
-    what, why = "left out" if out else "not known yet", out
+    what, why = ("left out", f"{out}.") if out else ("not known yet", "Nothing public says what it may hold.")
     if column is not None and not out:
         dialect = known.dialect
         what, gap = column_words(column, dialect.dates.get(name, ""), dialect.codes.get(name, ()))
         origin = each.origin.replace("the codebook", "what you wrote") if "holds" in said else each.origin
         values = "the values in " if origin == known.public else ""
-        why = f"{gap}. From {values}{origin}{', read as you said' if said.get('as') else ''}"
+        why = f"{gap}. From {values}{origin}{', read as you said' if said.get('as') else ''}."
     fields = (entry(form, f"{key}.{k}", label, said.get(key, ""), hint) for key, (label, hint) in FACTS.items())
-    wrong = any(problem.endswith(f".{k}") for problem in form.problems)
     return element(
         "details",
-        element("summary", html.name(name), " ", what, element("span", f"{why}." if why else "", class_="hint")),
-        choice(form, f"as.{k}", "Read it as", READINGS, said.get("as", "")),
-        *fields,
-        class_="column",
-        open=wrong or (column is None and not out),
+        element("summary", html.name(name), " ", what, " ", element("span", why, class_="hint")),
+        element("div", choice(form, f"as.{k}", "Read it as", READINGS.items(), said.get("as", "")), *fields),
+        class_="folded column",
+        open=any(problem.endswith(f".{k}") for problem in form.problems),
     )
 
 
@@ -270,7 +233,8 @@ def take_columns(place: Place, state: State, form: Form) -> State:
     if state.given:
         return state
     known = known_of(state)
-    if form.text("of", _of(known)) != _of(known):
+    of = sha256("\0".join(known.columns))
+    if form.text("of", of) != of:
         raise ParameterError(
             "a page of columns is about the table that was chosen last",
             found="one about another",
@@ -293,11 +257,8 @@ def take_columns(place: Place, state: State, form: Form) -> State:
     return new if same else replace(new, framework="")
 
 
-def with_facts(place: Place, state: State) -> State:
+def with_facts(place: Place, state: State, beside: str = "") -> State:
     """The state with what was typed of the columns of its table, as a codebook and as other readings."""
-    from bnpriv.io.starter.codebook import Described, codebook_text, with_fact
-    from bnpriv.io.starter.started import described_header
-
     header, base, _ = described_header(state.table, names_of(state), state.book or None)
     typed, read_as, codebook = dict(base), dict[str, str](), state.book
     for k, name in enumerate(header.names):
@@ -305,7 +266,7 @@ def with_facts(place: Place, state: State) -> State:
         kind = said.get("as", "")
         read_as |= {name: "number" if kind == "whole" else kind} if kind else {}
         for key, text in said.items():
-            with at(f"{key}.{k}"):
+            with at(beside or f"{key}.{k}"):
                 typed[name] = with_fact(typed.get(name, Described()), key, text, kind)
     typed = {name: each for name, each in typed.items() if name in base or each != Described()}
     if typed != base:
