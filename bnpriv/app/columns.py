@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from bnpriv.app.forms import Form, at, choice, entry, group, paragraphs, refusal, sending, shown
+from bnpriv.app.forms import FieldError, Form, at, choice, entry, group, paragraphs, sending, shown
 from bnpriv.app.memory import declared
 from bnpriv.app.state import CODEBOOKS, TABLES, Place, State
 from bnpriv.checks import whole
@@ -69,10 +70,8 @@ def show_table(place: Place, state: State, form: Form) -> Html:
         parts.append(group("Public facts", records, names))
     found = Html()
     if state.table and not state.given and not form.problems:
-        try:
+        with suppress(BnprivError):  # it is told on the next page
             found = _found(state, known_of(state))
-        except BnprivError as error:
-            found = refusal(error)
     return join(found, sending("table", *parts, button="Go on to the columns", files=True, waits="Reading ..."))
 
 
@@ -107,7 +106,7 @@ def take_table(place: Place, state: State, form: Form) -> State:
         records = whole("the number of records", 0 if count is None else count, remedy=remedy)
     new = _named(place, replace(state, **held, records=records, names=form.text("names")), beside)
     codebook = beside["book"] if new.book else beside["table"]
-    new = with_facts(place, new, codebook)
+    new = with_facts(place, new, all_of_them=False)
     with at(codebook):
         known_of(replace(new, public=""))
     with at(beside["public"]):
@@ -172,13 +171,10 @@ def _known(
 # --------------------------------------------------------------------------------------------------
 
 READINGS = {
-    "": "as it looks",
-    "number": "numbers",
-    "whole": "whole numbers",
-    "category": "labels",
+    "": "as it looks", "number": "numbers", "whole": "whole numbers", "category": "labels",
     **{each: f"dates, {each}" for each in ("YYYY-MM-DD", "DD.MM.YYYY", "DD/MM/YYYY", "MM/DD/YYYY")},
     "id": "nothing: leave it out",
-}
+}  # fmt: skip
 FACTS = {
     "holds": ("It may hold", 'Bounds, as 0, 90; or edges of bins, as 0, 18, 65, 90; or labels, as yes, no, "a, or b".'),
     "shares": ("How frequent each bin or label is", "As 0.8, 0.2: for a model without a public table."),
@@ -192,6 +188,11 @@ def show_columns(place: Place, state: State, form: Form) -> Html:
         return join(paragraphs("The columns are as the framework file says."), shown(declared(state).schema))
     known = known_of(state)
     made = declared(state).schema.columns if state.framework else {}
+    if not form.problems:
+        try:  # what was said of a column of this name in another table may not fit this one
+            with_facts(place, state)
+        except FieldError as wrong:
+            form = replace(form, problems={wrong.field: wrong.error})
     rows = [_column(form, state, known, k, name, made.get(name)) for k, name in enumerate(known.columns)]
     unknown = [name for name, each in known.columns.items() if each.column is None and name not in known.left_out]
     lost = [name for name in state.hidden if name not in known.columns or name in (*known.left_out, *unknown)]
@@ -199,7 +200,9 @@ def show_columns(place: Place, state: State, form: Form) -> Html:
         "Open a column to say what it may hold. A number outside its bounds counts as the nearest of them.",
         "A change here makes the model anew; what you chose for it stays." if made else "",
         f"Nothing public says what {some_text(unknown)} may hold." if unknown else "",
-        "" if state.public else "Without a public table the model has the columns that you give shares for.",
+        ""
+        if state.public
+        else "Without a public table the model has the columns of which it is said how frequent each label or bin is.",
         f"Protected before, and not possible now: {some_text(lost)}. It comes back with its column." if lost else "",
     )
     of = element("input", type="hidden", name="of", value=sha256("\0".join(known.columns)))
@@ -210,7 +213,8 @@ def show_columns(place: Place, state: State, form: Form) -> Html:
 def _column(form: Form, state: State, known: Started, k: int, name: str, made: Column | None) -> Html:
     """One column in a line that unfolds, with fields for what can be said of it."""
     each, said = known.columns[name], state.facts.get(name, {})
-    column, out = made or each.column, known.left_out.get(name, "")
+    out = known.left_out.get(name, "the model knows no shares of it" if state.framework and not made else "")
+    column = made or each.column
     what, why = ("left out", f"{out}.") if out else ("not known yet", "Nothing public says what it may hold.")
     if column is not None and not out:
         dialect = known.dialect
@@ -218,11 +222,12 @@ def _column(form: Form, state: State, known: Started, k: int, name: str, made: C
         origin = each.origin.replace("the codebook", "what you wrote") if "holds" in said else each.origin
         values = "the values in " if origin == known.public else ""
         why = f"{gap}. From {values}{origin}{', read as you said' if said.get('as') else ''}."
+    told = "As it looks in what is public, unless you say it."
     fields = (entry(form, f"{key}.{k}", label, said.get(key, ""), hint) for key, (label, hint) in FACTS.items())
     return element(
         "details",
         element("summary", html.name(name), " ", what, " ", element("span", why, class_="hint")),
-        element("div", choice(form, f"as.{k}", "Read it as", READINGS.items(), said.get("as", "")), *fields),
+        element("div", choice(form, f"as.{k}", "Read it as", READINGS.items(), said.get("as", ""), told), *fields),
         class_="folded column",
         open=any(problem.endswith(f".{k}") for problem in form.problems),
     )
@@ -257,8 +262,14 @@ def take_columns(place: Place, state: State, form: Form) -> State:
     return new if same else replace(new, framework="")
 
 
-def with_facts(place: Place, state: State, beside: str = "") -> State:
-    """The state with what was typed of the columns of its table, as a codebook and as other readings."""
+def with_facts(place: Place, state: State, *, all_of_them: bool = True) -> State:
+    """The state with what was typed of the columns of its table, as a codebook and as other readings.
+
+    Raises
+    ------
+    FieldError
+        If something typed is no fact of its column; unless not all must be.
+    """
     header, base, _ = described_header(state.table, names_of(state), state.book or None)
     typed, read_as, codebook = dict(base), dict[str, str](), state.book
     for k, name in enumerate(header.names):
@@ -266,7 +277,7 @@ def with_facts(place: Place, state: State, beside: str = "") -> State:
         kind = said.get("as", "")
         read_as |= {name: "number" if kind == "whole" else kind} if kind else {}
         for key, text in said.items():
-            with at(beside or f"{key}.{k}"):
+            with nullcontext() if all_of_them else suppress(FieldError), at(f"{key}.{k}"):
                 typed[name] = with_fact(typed.get(name, Described()), key, text, kind)
     typed = {name: each for name, each in typed.items() if name in base or each != Described()}
     if typed != base:
