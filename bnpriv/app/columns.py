@@ -176,7 +176,11 @@ READINGS = {
     "id": "nothing: leave it out",
 }  # fmt: skip
 FACTS = {
-    "holds": ("It may hold", 'Bounds, as 0, 90; or edges of bins, as 0, 18, 65, 90; or labels, as yes, no, "a, or b".'),
+    "holds": (
+        "It may hold",
+        'Bounds, as 0, 90; or edges of bins, as 0, 18, 65, 90; or labels, as yes, no, "a, or b". '
+        "Where labels are numbers, read it as labels.",
+    ),
     "shares": ("How frequent each bin or label is", "As 0.8, 0.2: for a model without a public table."),
     "codes": ("Numbers that mean a gap", "As 99, 999; or none."),
 }

@@ -69,7 +69,7 @@ def start(
     notion : {"dataset", "distributional"}
         Whether a property of this table is hidden, or the law behind it: docs/choosing-a-notion.md.
     codebook : str or path, optional
-        A CSV or TOML file with column, type, lower, upper, categories, edges and shares, or lines like
+        A CSV or TOML file with column, type, lower, upper, categories, edges, shares and missing_codes, or lines like
         ``sex: Female, Male.``
     names : sequence of str, optional
         The columns, for a file whose first line is a record.
