@@ -73,6 +73,10 @@ class State:
     epsilon, delta : float
     mechanism : str
         Empty takes the one that errs least.
+    queries : tuple of str
+        Asked before, the last one first.
+    form : {"answer", "table"}
+        Whether the answer is released or a private table.
     releases : tuple of Asked
         Kept before they are charged.
     """
@@ -94,6 +98,8 @@ class State:
     epsilon: float = 1.0
     delta: float = 0.0
     mechanism: str = ""
+    queries: tuple[str, ...] = ()
+    form: str = "answer"
     releases: tuple[Asked, ...] = ()
 
 
@@ -184,6 +190,7 @@ def read_state(kept: Path) -> State:
         if held.pop("format") != STATE_FORMAT or set(held) != {each.name for each in fields(State)}:
             raise ValueError
         held["hidden"] = {name: Hidden(**each) for name, each in held["hidden"].items()}
+        held["queries"] = tuple(held["queries"])
         held["releases"] = tuple(Asked(**each) for each in held["releases"])
         state = State(**held)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
