@@ -15,6 +15,7 @@ from bnpriv.app.state import Place, State
 from bnpriv.core.columns import Categorical, Category
 from bnpriv.core.frameworks.question import Framework, own_query, require_query
 from bnpriv.core.mechanisms.base import Calibration
+from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.predicates import literal, quoted
 from bnpriv.core.schema import Schema
 from bnpriv.errors import BnprivError, ParameterError
@@ -30,7 +31,7 @@ from bnpriv.text import by_times, full_text, number_text, upper_text, visible
 from bnpriv.views.calibration import errors_text, refused, verdict_badge
 from bnpriv.views.cards import belief_fact, belief_table
 from bnpriv.views.private_table import REAL_RECORDS, how_text
-from bnpriv.views.words import mechanism_text
+from bnpriv.views.words import mechanism_text, parts_differ
 
 Picked = TypeVar("Picked")
 
@@ -57,7 +58,7 @@ WHATS = {
 TRIED = {
     "number": ("column", "total({number})"),
     "other number": ("other", "total({other number})"),
-    "shares": ("shares", "quantile({number}, [{shares}], [0, 1])"),
+    "shares": ("shares", "quantile({number}, [{shares}])"),
 }
 """By which question a part is tried by itself, so that a refusal stands beside its field."""
 
@@ -99,10 +100,10 @@ def _leak(framework: Framework, query: str) -> Html:
         return refusal(error)
     hidden = {secret.attribute for secret in framework.protected_secrets}
     lines = [element("li", inline(leak_line(row))) for row in found.rows if row.attribute in hidden]
-    one = "" if found.level == "parameters" else " One record alone tells, and all of them together more:"
+    one = "" if found.level == "parameters" else ", by one record (by all of them together more)"
     title = element("h2", "If its answer were published as it is")
     folded = element("details", element("summary", "What it tells about every column"), shown(found))
-    return join(title, element("p", f"Of what must stay hidden.{one}"), element("ul", *lines), folded)
+    return join(title, element("p", f"It would tell about what must stay hidden{one}:"), element("ul", *lines), folded)
 
 
 def _building(form: Form, state: State, schema: Schema) -> Html:
@@ -170,16 +171,20 @@ def take_question(place: Place, state: State, form: Form) -> State:
     text = _built(form, framework.schema) if act == "build" else again.get(act, form.text("query"))
     if act == "build" and form.every("together"):
         text = f"stack({state.query}, {text})"
-    _fits("what" if act == "build" else "query", text, framework.schema, framework)
+    field = "what" if act == "build" else "query"
+    with at(field):
+        require_query(framework, _fits(field, text, framework.schema))
     kept = tuple(dict.fromkeys((text, *state.queries)))[:MOST_KEPT]
     return replace(state, query=text, queries=kept, mechanism=state.mechanism if text == state.query else "")
 
 
-def _fits(field: str, text: str, schema: Schema, framework: Framework | None = None) -> None:
-    """Refuse beside its field what the columns do not answer."""
+def _fits(field: str, text: str, schema: Schema | None) -> Query:
+    """Refuse beside its field what is no question, or what the columns do not answer."""
     with at(field):
         query = parse_query(text)
-        require_answerable(query if framework is None else require_query(framework, query), schema)
+        if schema is not None:
+            require_answerable(query, schema)
+    return query
 
 
 def _picked(form: Form, field: str, known: Mapping[str, Picked]) -> Picked:
@@ -198,7 +203,7 @@ def _built(form: Form, schema: Schema) -> str:
             parts[each] = quoted(_picked(form, field, columns))
     parts["condition"] = _condition(form, schema) if "condition" in used else ""
     for field, tried in (TRIED[each] for each in used if each in TRIED):
-        _fits(field, tried.format_map(parts), schema)
+        _fits(field, tried.format_map(parts), None if field == "shares" else schema)
     listed = [each.strip() for each in re.split("[,;]", form.text("edges"))]
     if "edges" in used and any(listed):
         own = _picked(form, "column", columns)
@@ -338,17 +343,20 @@ def _ways(state: State, form: Form) -> tuple[list[Html], list[Html]]:
     if promise is None:
         return [element("p", told)], more
     moved = [element("p", inline(line), class_="big-line") for line in belief_fact(promise).lines]
-    odds = f"The odds between two secrets move {by_times(promise.nats)}. {told}"
+    odds = f"The odds between two secrets move {by_times(promise.nats)}. " if promise.with_belief else ""
     way = state.form if state.form in dict(ways) else ways[0][0]
     what = ticks(asked, "form", "What will you release?", ways, [way], "radio")
-    return [*moved, element("p", odds)], [block(belief_table(promise)), what, *more]
+    return [*moved, element("p", odds, told)], [block(belief_table(promise)), what, *more]
 
 
 def _error(best: Calibration) -> str:
     """How far the answer is off, in its own unit."""
     if not best.expected_error:
         return "It is exact."
-    return f"Off by {upper_text(best.expected_error)} on average, in 95 % of releases by at most {errors_text(best)}."
+    numbers = len(best.noise.scales)
+    whose = "Off by" if numbers == 1 else f"Its {numbers:,} numbers together are off by"
+    mean = "" if parts_differ(best) else f"{whose} {upper_text(best.expected_error)} on average. "
+    return f"{mean}In 95 % of releases off by at most {errors_text(best)}."
 
 
 def take_strength(place: Place, state: State, form: Form) -> State:
