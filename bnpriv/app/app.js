@@ -39,7 +39,7 @@ for (const part of document.querySelectorAll("[data-if]")) {
 const slider = document.querySelector("input[data-live]");
 if (slider) {
   const field = (name) => document.getElementById(name), epsilon = field("epsilon"), delta = field("delta"), said = field("said"), live = field("live");
-  let waiting = 0, busy = false, again = false;
+  let waiting = 0, busy = false, again = [];
   for (const part of document.querySelectorAll("[data-plain]")) part.hidden = true;
   const follow = () => {
     slider.value = Math.log10(Number(epsilon.value));
@@ -57,8 +57,7 @@ if (slider) {
   };
   // one request at a time: what is moved meanwhile is asked for when the answer is there
   const ask = async (whole) => {
-    again = again || busy;
-    if (busy) return;
+    if (busy) { again.push(whole); return; }
     busy = true;
     live.setAttribute("aria-busy", "true");
     const long = setTimeout(() => { said.textContent = "Working it out ..."; }, 500);
@@ -71,7 +70,7 @@ if (slider) {
     clearTimeout(long);
     live.removeAttribute("aria-busy");
     busy = false;
-    if (again) { again = false; ask(true); }
+    if (again.length) { whole = again.includes(true); again = []; ask(whole); }
   };
   const soon = () => { clearTimeout(waiting); waiting = setTimeout(ask, 150, true); };
   slider.addEventListener("input", () => {

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any
 
 from bnpriv import checks
 from bnpriv.app.forms import FieldError, Form, at, choice, entry, group, labelled, refusal, sending, shown, ticks
@@ -33,8 +33,6 @@ from bnpriv.views.cards import belief_fact, belief_table
 from bnpriv.views.private_table import REAL_RECORDS, how_text
 from bnpriv.views.words import mechanism_text, parts_differ
 
-Picked = TypeVar("Picked")
-
 # --------------------------------------------------------------------------------------------------
 # Question: its text, built by choosing or written by hand, and what it would leak.
 # --------------------------------------------------------------------------------------------------
@@ -42,25 +40,21 @@ Picked = TypeVar("Picked")
 WHATS = {
     "count": ("how many records meet a condition", "count({condition})"),
     "share": ("which share of the records meets a condition", "proportion({condition})"),
-    "mean": ("the mean of a column", "mean({number})"),
-    "median": ("the median of a column", "median({number}{edges})"),
-    "quantile": ("quantiles of a column", "quantile({number}, [{shares}]{edges})"),
-    "total": ("the sum of a column", "total({number})"),
-    "std": ("the standard deviation of a column", "std({number})"),
-    "variance": ("the variance of a column", "variance({number})"),
+    "mean": ("the mean of a column", "mean({column})"),
+    "median": ("the median of a column", "median({column}{edges})"),
+    "quantile": ("quantiles of a column", "quantile({column}, [{shares}]{edges})"),
+    "total": ("the sum of a column", "total({column})"),
+    "std": ("the standard deviation of a column", "std({column})"),
+    "variance": ("the variance of a column", "variance({column})"),
     "histogram": ("how many records have each label, or lie in each range", "histogram({column}{edges})"),
     "groups": ("how many records meet a condition, in every group", "count({condition}) by {column}"),
     "crosstab": ("how many records have each two labels of two columns", "crosstab({column}, {other})"),
-    "covariance": ("the covariance of two columns", "covariance({number}, {other number})"),
+    "covariance": ("the covariance of two columns", "covariance({column}, {other})"),
 }
 """What can be asked, and the text of the question, in which the fields stand that it uses."""
 
-TRIED = {
-    "number": ("column", "total({number})"),
-    "other number": ("other", "total({other number})"),
-    "shares": ("shares", "quantile({number}, [{shares}])"),
-}
-"""By which question a part is tried by itself, so that a refusal stands beside its field."""
+COUNTED = ("histogram", "groups", "crosstab")
+"""Of these columns need hold no numbers."""
 
 SIGNS = {"==": "is", "!=": "is not", ">=": "is at least", ">": "is above", "<=": "is at most", "<": "is below"}
 CONDITIONS, MOST_LABELS, MOST_KEPT = 4, 60, 8
@@ -78,7 +72,7 @@ def show_question(place: Place, state: State, form: Form) -> Html:
     parts.append(sending("question", _building(form, state, framework.schema), button="Build it"))
     hint = 'As count(height > 180 & ward == "lungs") or mean(days); & is and, | is or, ~ is not.'
     text = entry(form, "query", "The question as text", state.query or own_query(framework) or "", hint)
-    parts.append(sending("question", _acts("write"), group("Or write it", text), button="Take this text"))
+    parts.append(sending("question", group("Or write it", text), button="Take this text"))
     rows = [
         element("p", element("button", visible(each), type="submit", name="act", value=f"again.{k}"))
         for k, each in enumerate(state.queries)
@@ -86,10 +80,6 @@ def show_question(place: Place, state: State, form: Form) -> Html:
     ]
     parts += [element("form", group("Or take one again", *rows), method="post", action="/question")] if rows else []
     return join(*parts)
-
-
-def _acts(act: str) -> Html:
-    return element("input", type="hidden", name="act", value=act)
 
 
 def _leak(framework: Framework, query: str) -> Html:
@@ -123,12 +113,12 @@ def _building(form: Form, state: State, schema: Schema) -> Html:
     opened = any(form.text(f"subject.{k}") for k in range(1, CONDITIONS))
     more = element("details", element("summary", "More conditions"), joined, *others, open=opened)
     hint = "Numbers from the least to the largest, as 0, 10, 20. For labels: those that count, or empty for all."
-    together = ticks(form, "together", "", [("yes", "Ask it in one release with the question above")], [], "checkbox")
+    together = ticks(form, "together", "And", [("yes", "In one release with the question above")], [], "checkbox")
     return group(
-        "Build a question", _acts("build"),
+        "Build a question",
         choice(form, "what", "What do you ask?", [(what, said) for what, (said, _) in WHATS.items()]),
-        _when("condition", first, more), _when("number|column", choice(form, "column", "Of which column?", columns)),
-        _when("other.*", choice(form, "other", "And of which other column?", columns)),
+        _when("condition", first, more), _when("column", choice(form, "column", "Of which column?", columns)),
+        _when("other", choice(form, "other", "And of which other column?", columns)),
         _when("shares", entry(form, "shares", "Which quantiles?", "0.25, 0.5, 0.75", "Shares between 0 and 1.")),
         _when("edges", entry(form, "edges", "Edges of its ranges", "", hint)), together if state.query else Html(),
     )  # fmt: skip
@@ -154,24 +144,20 @@ def _subjects(schema: Schema) -> dict[str, tuple[str, Category | None, str]]:
 
 def _bounded(schema: Schema, name: str) -> str:
     """A column with its bounds, or the number of its labels."""
-    column, said = schema.columns[name], day_text if _has_days(schema, name) else full_text
+    column = schema.columns[name]
     if isinstance(column, Categorical):
         return f"{visible(name)} ({len(column.categories):,} labels)"
+    said = day_text if name in getattr(schema.dialect, "dates", ()) else full_text
     return f"{visible(name)} ({said(column.lower)} to {said(column.upper)})"
-
-
-def _has_days(schema: Schema, name: str) -> bool:
-    return schema.dialect is not None and name in schema.dialect.dates
 
 
 def take_question(place: Place, state: State, form: Form) -> State:
     """A question that fits the columns."""
-    framework, act = declared(state), form.text("act")
+    framework, field = declared(state), "what" if form.text("what") else "query"
     again = {f"again.{k}": text for k, text in enumerate(state.queries)}
-    text = _built(form, framework.schema) if act == "build" else again.get(act, form.text("query"))
-    if act == "build" and form.every("together"):
+    text = _built(form, framework.schema) if field == "what" else again.get(form.text("act"), form.text("query"))
+    if form.every("together"):
         text = f"stack({state.query}, {text})"
-    field = "what" if act == "build" else "query"
     with at(field):
         require_query(framework, _fits(field, text, framework.schema))
     kept = tuple(dict.fromkeys((text, *state.queries)))[:MOST_KEPT]
@@ -187,30 +173,31 @@ def _fits(field: str, text: str, schema: Schema | None) -> Query:
     return query
 
 
-def _picked(form: Form, field: str, known: Mapping[str, Picked]) -> Picked:
+def _picked(form: Form, field: str, known: Mapping[str, Any]) -> Any:
     with at(field):
         return known[checks.member("what is chosen", form.text(field), known, error=ParameterError)]
 
 
 def _built(form: Form, schema: Schema) -> str:
-    """The text of what was chosen."""
+    """The text of what was chosen; each part is tried by itself, so that a refusal stands beside its field."""
     _, text = _picked(form, "what", WHATS)
     used, parts = re.findall("{(.*?)}", text), {"shares": form.text("shares"), "edges": ""}
-    columns = {str(k): name for k, name in enumerate(schema.columns)}
-    for each in used:
-        if each in ("column", "number", "other", "other number"):
-            field = "column" if each == "number" else each.split()[0]
-            parts[each] = quoted(_picked(form, field, columns))
-    parts["condition"] = _condition(form, schema) if "condition" in used else ""
-    for field, tried in (TRIED[each] for each in used if each in TRIED):
-        _fits(field, tried.format_map(parts), None if field == "shares" else schema)
+    names = {str(k): name for k, name in enumerate(schema.columns)}
+    for field in {"column", "other"} & set(used):
+        parts[field] = quoted(_picked(form, field, names))
+        if form.text("what") not in COUNTED:
+            _fits(field, f"total({parts[field]})", schema)
+    if "condition" in used:
+        parts["condition"] = _condition(form, schema)
+    if "shares" in used:
+        _fits("shares", f"quantile(x, [{parts['shares']}])", None)
     listed = [each.strip() for each in re.split("[,;]", form.text("edges"))]
     if "edges" in used and any(listed):
-        own = _picked(form, "column", columns)
         with at("edges"):
-            parts["edges"] = f", [{', '.join(_constant(each, own, schema, math.inf) for each in listed)}]"
-    made, last = text.format_map(parts), used[-1].split()[0]
-    _fits({"number": "column", "condition": "what"}.get(last, last), made, schema)
+            own = [_constant(each, names[form.text("column")], schema, math.inf) for each in listed]
+            parts["edges"] = f", [{', '.join(own)}]"
+    made = text.format_map(parts)
+    _fits("what" if used[-1] == "condition" else used[-1], made, schema)
     return made
 
 
@@ -233,7 +220,7 @@ def _condition(form: Form, schema: Schema) -> str:
 
 def _constant(text: str, name: str, schema: Schema, beyond: float = 0.0) -> str:
     """A label, or a number or date at most so far beyond the bounds, as the text of a question writes it."""
-    column, days = schema.columns[name], _has_days(schema, name)
+    column, days = schema.columns[name], name in getattr(schema.dialect, "dates", ())
     if isinstance(column, Categorical):
         known = {str(each): each for each in column.categories}
         return literal(known[checks.member("a label", text, known, error=ParameterError)])
@@ -297,10 +284,8 @@ def _strength(state: State, form: Form) -> State:
         checks.epsilon(epsilon)
     with at("delta"):
         checks.delta(delta)
-    way, mechanism = form.text("form", state.form), form.text("mechanism", state.mechanism)
-    with at("form"):
-        checks.member("what is released", way, ("answer", "table"), error=ParameterError)
-    return replace(state, epsilon=epsilon, delta=delta, mechanism=mechanism, form=way)
+    way = "table" if form.text("form", state.form) == "table" else "answer"
+    return replace(state, epsilon=epsilon, delta=delta, mechanism=form.text("mechanism", state.mechanism), form=way)
 
 
 def _table(state: State) -> TablePlan:
