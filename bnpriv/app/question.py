@@ -73,12 +73,10 @@ def show_question(place: Place, state: State, form: Form) -> Html:
     hint = 'As count(height > 180 & ward == "lungs") or mean(days); & is and, | is or, ~ is not.'
     text = entry(form, "query", "The question as text", state.query or own_query(framework) or "", hint)
     parts.append(sending("question", group("Or write it", text), button="Take this text"))
-    rows = [
-        element("p", element("button", visible(each), type="submit", name="act", value=f"again.{k}"))
-        for k, each in enumerate(state.queries)
-        if each != state.query
-    ]
-    parts += [element("form", group("Or take one again", *rows), method="post", action="/question")] if rows else []
+    asked = [(str(k), visible(each)) for k, each in enumerate(state.queries) if each != state.query]
+    if asked:
+        again = group("Or take one again", choice(form, "again", "Asked before", asked))
+        parts.append(sending("question", again, button="Take it again"))
     return join(*parts)
 
 
@@ -99,10 +97,10 @@ def _leak(framework: Framework, query: str) -> Html:
 def _building(form: Form, state: State, schema: Schema) -> Html:
     """The fields to build a question with; the script hides those that the question does not use."""
     columns = [(str(k), _bounded(schema, name)) for k, name in enumerate(schema.columns)]
-    subjects = [("", "choose ..."), *((key, said) for key, (_, _, said) in _subjects(schema).items())]
+    subjects = [("", "a label or a column ..."), *((key, said) for key, (_, _, said) in _subjects(schema).items())]
     first, *others = (
         element(
-            "div", choice(form, f"subject.{k}", f"Condition {k + 1}: a label, or a column", subjects),
+            "div", choice(form, f"subject.{k}", f"Condition {k + 1}", subjects),
             choice(form, f"sign.{k}", "How?", SIGNS.items()),
             element("div", entry(form, f"value.{k}", "Value"), data_if=f"subject.{k}", data_in="^[0-9]+$"),
             class_="condition",
@@ -153,9 +151,11 @@ def _bounded(schema: Schema, name: str) -> str:
 
 def take_question(place: Place, state: State, form: Form) -> State:
     """A question that fits the columns."""
-    framework, field = declared(state), "what" if form.text("what") else "query"
-    again = {f"again.{k}": text for k, text in enumerate(state.queries)}
-    text = _built(form, framework.schema) if field == "what" else again.get(form.text("act"), form.text("query"))
+    framework = declared(state)
+    field = next((each for each in ("what", "again") if form.text(each)), "query")
+    text = _built(form, framework.schema) if field == "what" else form.text("query")
+    if field == "again":
+        text = _picked(form, field, {str(k): each for k, each in enumerate(state.queries)})
     if form.every("together"):
         text = f"stack({state.query}, {text})"
     with at(field):
@@ -183,7 +183,7 @@ def _built(form: Form, schema: Schema) -> str:
     _, text = _picked(form, "what", WHATS)
     used, parts = re.findall("{(.*?)}", text), {"shares": form.text("shares"), "edges": ""}
     names = {str(k): name for k, name in enumerate(schema.columns)}
-    for field in {"column", "other"} & set(used):
+    for field in [each for each in ("column", "other") if each in used]:
         parts[field] = quoted(_picked(form, field, names))
         if form.text("what") not in COUNTED:
             _fits(field, f"total({parts[field]})", schema)
@@ -227,8 +227,8 @@ def _constant(text: str, name: str, schema: Schema, beyond: float = 0.0) -> str:
     value = number(text, Writing(dates="YYYY-MM-DD" if days else ""))
     if not (math.isfinite(value) and column.lower - beyond <= value <= column.upper + beyond):
         raise ParameterError(
-            f"a {'date' if days else 'number'} within the bounds is needed: {_bounded(schema, name)}",
-            found="another" if math.isfinite(value) else "something else" if text else "nothing",
+            f"{_bounded(schema, name)} is compared with a {'date' if days else 'number'} within its bounds",
+            found=checks.cut(text) if text else "nothing",
             remedy=f"Write one, as {'1990-12-31' if days else '180 or 0.5'}.",
         )
     return text if days else literal(int(value) if value.is_integer() and abs(value) < 2**53 else value)
@@ -312,17 +312,17 @@ def _ways(state: State, form: Form) -> tuple[list[Html], list[Html]]:
         for each in made:
             words = join(inline((verdict_badge(each), f" {_error(each)} ")), inline(mechanism_text(each.mechanism)))
             said.append((str(each.mechanism), words))
-        more.append(ticks(asked, "mechanism", "How is it hidden?", said, [picked], "radio"))
+        more.append(ticks(asked, "mechanism", "How is the answer hidden?", said, [picked], "radio"))
     more += [element("p", made.too_few)] if made.too_few else []
     more += [block(section) for section in (*refused(made.refusals), *([made.closer.section] if made.closer else []))]
     try:
         table = _table(state)
         off = table.errors.get(table.best.form, (math.inf,))[0]
-        read = f"An answer read off it is off by {number_text(off)} on average."
+        read = f"This answer, read off it, is off by {number_text(off)} on average."
         often = "It answers every other question too, or is handed on, for the same epsilon once."
         ways.append(("table", f"A private table. {read} {often} {how_text(table.best)} {REAL_RECORDS}."))
         if state.form == "table" or promise is None:
-            promise, told = table.best.guarantee, read
+            promise, told = table.best.guarantee, f"A private table: {read[0].lower()}{read[1:]}"
     except FieldError as wrong:
         more.append(element("details", element("summary", "Why no private table"), refusal(wrong.error)))
     if promise is None:
