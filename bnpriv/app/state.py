@@ -86,6 +86,8 @@ class State:
     epsilon, delta : float
     mechanism : str
         Empty takes the one that errs least.
+    queries : tuple of str
+        Asked before, the last one first.
     form : str
         What is released: "answer", or "table" for a whole private table.
     releases : tuple of Asked
@@ -111,6 +113,7 @@ class State:
     epsilon: float = 1.0
     delta: float = 0.0
     mechanism: str = ""
+    queries: tuple[str, ...] = ()
     form: str = "answer"
     releases: tuple[Asked, ...] = ()
 
@@ -224,7 +227,7 @@ def _state(held: dict[str, Any]) -> State:
         raise ValueError
     hidden = {name: Hidden(**each) for name, each in held["hidden"].items()}
     releases = tuple(Asked(**{**each, "state": _state(each["state"])}) for each in held["releases"])
-    return State(**{**held, "hidden": hidden, "releases": releases})
+    return State(**{**held, "hidden": hidden, "releases": releases, "queries": tuple(held["queries"])})
 
 
 def lacking(state: State, step: str) -> str:
