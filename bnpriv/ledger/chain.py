@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, cast, final
+from typing import TYPE_CHECKING, cast
 
 from bnpriv import checks
 from bnpriv.checks import shown
@@ -29,7 +29,6 @@ MOST_LETTERS = 2**24
 """Of plain values as text: 16 MiB, an answer of some 300,000 numbers with their labels."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class LedgerRow:
     """One row of a chain.

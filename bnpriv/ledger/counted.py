@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, cast, final
+from typing import Any, cast
 
 from bnpriv import checks
 from bnpriv.core.accounting.accountant import Accountant
@@ -66,7 +66,6 @@ def table_fingerprint(schema: Schema, name: str) -> str:
     return sha256(repr((name, schema.records, declared)))
 
 
-@final
 @dataclass(eq=False, kw_only=True)
 class CountedAccount(Uncopied):
     """An account of a ledger, counted by the accountant.

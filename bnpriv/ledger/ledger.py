@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 from bnpriv import checks
 from bnpriv.core.interrupts import NOTHING_CHARGED
@@ -128,7 +128,6 @@ LOOK = 1.0
 """Seconds in which a release that was interrupted looks whether it was charged."""
 
 
-@final
 class Ledger(Uncopied):
     """Budgets and what was charged to them, kept in an SQLite file or on a PostgreSQL server.
 

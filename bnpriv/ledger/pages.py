@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import final
 
 from bnpriv import checks
 from bnpriv.core.accounting.accountant import Accountant
@@ -139,7 +138,6 @@ MOST_ACCOUNTS = 5
 """Accounts that are printed."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class AccountHistory:
     """An account with its releases.
@@ -193,7 +191,6 @@ class AccountHistory:
         }
 
 
-@final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LedgerPage(Shown):
     """What is in a ledger; answers are left out.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, cast, final
+from typing import TYPE_CHECKING, cast
 
 from bnpriv import checks
 from bnpriv.core.accounting.entries import rounded_up
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AccountChain:
     """All rows of an account up to one of them, checked.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, cast
 
 from bnpriv import checks
 from bnpriv.core.accounting.accountant import Accountant
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from bnpriv.tables.private_table.private_table import PrivateTable
 
 
-@final
 @dataclass(frozen=True, eq=False, repr=False)
 class Session(Uncopied, Shown):
     """Many releases of one table, within one budget; every process that opens the same ledger shares it.

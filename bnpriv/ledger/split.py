@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, reduce
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +68,6 @@ AS_CLOSE = 1e-9
 """Relative distance at which a rate, or a total, is as good as another."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AskedQuestion:
     """A question, or several that are asked as one, whose noise has one shape at every scale.
@@ -282,7 +281,6 @@ Rated = tuple[FloatArray, float]
 """Rates for questions, and the sum of the errors."""
 
 
-@final
 @dataclass(kw_only=True)
 class PlannedCosts:
     """What earlier releases and questions tell together, all at once: the accountant counts one after the other.
@@ -522,7 +520,6 @@ def told(accountant: Accountant, made: Sequence[Calibration]) -> Fraction | None
     return None if found.epsilon is None or found.kind == "estimate" else found.epsilon + beside
 
 
-@final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BudgetSplit(Shown):
     """How a budget is split over questions; nothing is spent yet.

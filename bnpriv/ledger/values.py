@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
-from typing import NoReturn, cast, final
+from typing import NoReturn, cast
 
 from bnpriv import checks
 from bnpriv.core.accounting.entries import rounded_up, typed
@@ -26,7 +26,6 @@ MOST_DIGITS = 1000
 _EXACT_TEXT = re.compile(rf"[0-9]{{1,{MOST_DIGITS}}}(/[0-9]{{1,{MOST_DIGITS}}})?")
 
 
-@final
 @dataclass(frozen=True, init=False)
 class Budget:
     """The most that all releases of an account may tell together, in exact numbers.
@@ -70,7 +69,6 @@ class Budget:
         return f"Budget(epsilon={self.epsilon}, delta={self.delta})"
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Account:
     """One budget in a ledger, and what it is the budget of.
@@ -95,7 +93,6 @@ class Account:
     opening: str
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Charge:
     """A release that was charged.
@@ -127,7 +124,6 @@ class Charge:
     time: str
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StoredAnswer:
     """A released answer as it is kept.
@@ -147,7 +143,6 @@ class StoredAnswer:
     content: Mapping[str, object]
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Receipt:
     """What `Ledger.charge` returns.
@@ -166,7 +161,6 @@ class Receipt:
     answer: StoredAnswer | None
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class LedgerCheck:
     """What `Ledger.verify` found whole.
@@ -293,7 +287,6 @@ NOT_COUNTED_BEFORE = (
 """Said loudly, as a ledger that was lost or forgotten gives a second budget to the same table."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Mark:
     """Where a release stands in a ledger; printed with it.

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,6 @@ Unknown = frozenset[tuple[str, int]] | IntegerTerm | tuple[str, int]
 """How many records are in chosen pieces of some columns; a sum of values; or a number of an unknown function."""
 
 
-@final
 @dataclass(kw_only=True)
 class QueryMatrix:
     """Rows of queries over unknown counts.
@@ -556,7 +555,6 @@ WORKLOAD_NUMBERS = 6
 """Numbers of an answer that are printed."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class WorkloadAnswer:
     """The answer to a question of a workload.
@@ -592,7 +590,6 @@ class WorkloadAnswer:
 WORKLOAD_NEXT = "Next: session.release_workload(workload) charges it and works out all answers. Nothing is spent yet."
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Workload(Shown):
     """What is asked in place of many questions, and how their answers follow; nothing is spent yet.

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
         RecordPrivacyMechanism as RecordPrivacyMechanism,
     )
     from bnpriv.mechanisms.chain import ChainDecision as ChainDecision, MarkovChainMechanism as MarkovChainMechanism
+    from bnpriv.mechanisms.directional import (
+        DirectionalMechanism as DirectionalMechanism,
+        ExpectedValueMechanism as ExpectedValueMechanism,
+    )
     from bnpriv.mechanisms.gaussian.attribute import AttributeGaussianMechanism as AttributeGaussianMechanism
     from bnpriv.mechanisms.gaussian.covariance import (
         DirectionalUncertaintyMechanism as DirectionalUncertaintyMechanism,
@@ -27,10 +31,6 @@ if TYPE_CHECKING:
     from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism as OptimalMechanism
     from bnpriv.mechanisms.plan import STANDARD as STANDARD
     from bnpriv.mechanisms.quantization import QuantizationMechanism as QuantizationMechanism
-    from bnpriv.mechanisms.translations.directional import (
-        DirectionalMechanism as DirectionalMechanism,
-        ExpectedValueMechanism as ExpectedValueMechanism,
-    )
     from bnpriv.mechanisms.usefulness import Usefulness as Usefulness
 
 

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, NamedTuple, final
+from typing import ClassVar, NamedTuple
 
 from bnpriv import checks
 from bnpriv.bound import Bound, Kind, up, weakest
@@ -287,7 +287,6 @@ class _HidesRecords:
         )
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class GroupPrivacyMechanism(_HidesRecords, Mechanism):
     """Noise that hides any change of a group of records; a baseline, which `plan` shows only when it is passed.
@@ -335,7 +334,6 @@ class GroupPrivacyMechanism(_HidesRecords, Mechanism):
         return framework.schema.records if self.size is None else self.size
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class RecordPrivacyMechanism(_HidesRecords, Mechanism):
     """Noise that hides any change of one record; a baseline, which `plan` shows only when it is passed.

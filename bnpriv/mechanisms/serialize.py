@@ -32,10 +32,10 @@ from bnpriv.core.secrets import Apart, Interval, IntervalPairs, Pair, Secret, Se
 from bnpriv.errors import CertificateError, ParameterError, QueryError
 from bnpriv.kind import kind_of, notion_of
 from bnpriv.kinds.public_records import PublicRecords
+from bnpriv.mechanisms.directional import DirectionalLaplace
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.stored import Record, differences, field_of, inner, read_record
-from bnpriv.mechanisms.translations.noise import DirectionalLaplace
 from bnpriv.services import service
 from bnpriv.text import Json
 

@@ -21,7 +21,7 @@ from bnpriv.errors import Refusal, SizeError
 from bnpriv.kinds.density.network import MOST_DRAWS
 from bnpriv.kinds.draws.laws import SampledLaws
 from bnpriv.kinds.draws.parameter_draws import ParameterDraws
-from bnpriv.mechanisms.more_draws import draws_needed
+from bnpriv.mechanisms.plan import draws_needed
 from bnpriv.render.document import Code, Document, Items, Section, fact
 from bnpriv.text import by_times, full_text, number_text, percent_text, rough_text
 

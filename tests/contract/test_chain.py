@@ -319,9 +319,9 @@ def test_other_queries_and_frameworks_are_refused() -> None:
 
 def test_a_law_that_settles_early_is_never_below_all_paths(monkeypatch) -> None:
     """Also where the first steps visit states to which the chain never comes back."""
-    from bnpriv.kinds.chain import steps
+    from bnpriv.kinds.chain import search
 
-    monkeypatch.setattr(steps, "SETTLED", 50.0)
+    monkeypatch.setattr(search, "SETTLED", 50.0)
     rng = np.random.default_rng(7)
     settled = 0
     for k in range(150):

@@ -12,7 +12,7 @@ import pytest
 import bnpriv as bp
 import bnpriv.core.influence.finite as witness_module
 import bnpriv.core.mechanisms.quilt as quilt_module
-import bnpriv.core.mechanisms.quilt_search as search_module
+import bnpriv.core.mechanisms.quilt as search_module
 import bnpriv.core.networks.factors as factors_module
 from bnpriv.core.evidence.structural import influences
 from bnpriv.core.influence.base import influence_of

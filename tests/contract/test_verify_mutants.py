@@ -11,14 +11,14 @@ import pytest
 import bnpriv as bp
 import bnpriv.core.mechanisms.base as search_module
 import bnpriv.core.mechanisms.column as column_module
-import bnpriv.core.mechanisms.quilt_search as quilt_module
+import bnpriv.core.mechanisms.quilt as quilt_module
 import bnpriv.core.mechanisms.tight as tight_module
 import bnpriv.core.mechanisms.wasserstein as wasserstein_module
 import bnpriv.core.privacy_curves as laplace_module
 import bnpriv.core.secrets as secrets_module
 import bnpriv.kinds.chain.column as column_of_chain_module
 import bnpriv.kinds.chain.search as chain_search_module
-import bnpriv.kinds.chain.steps as steps_module
+import bnpriv.kinds.chain.search as steps_module
 import bnpriv.mechanisms.baselines as baselines_module
 import bnpriv.mechanisms.chain as chain_module
 import bnpriv.mechanisms.gaussian.covariance as covariance_module

@@ -16,11 +16,8 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/mechanisms/optimal/program.py",
         "bnpriv/mechanisms/optimal/supports.py",
     ),
-    "tests/contract/test_quilt_scale.py": (
-        "bnpriv/core/mechanisms/quilt.py",
-        "bnpriv/core/mechanisms/quilt_search.py",
-    ),
-    "tests/contract/test_quilt_search.py": ("bnpriv/core/mechanisms/quilt_search.py",),
+    "tests/contract/test_quilt_scale.py": ("bnpriv/core/mechanisms/quilt.py",),
+    "tests/contract/test_quilt_search.py": ("bnpriv/core/mechanisms/quilt.py",),
     "tests/contract/test_stored_channel.py": ("bnpriv/mechanisms/stored.py",),
     "tests/contract/test_toy_kind.py": ("bnpriv/kind.py",),
     "tests/contract/test_verbs_by_kinds.py": (
@@ -90,7 +87,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     ),
     "tests/unit/core/influence/test_interval_influence.py": (
         "bnpriv/kinds/chain/column.py",
-        "bnpriv/kinds/chain/steps.py",
+        "bnpriv/kinds/chain/search.py",
         "bnpriv/kinds/density/influence.py",
         "bnpriv/kinds/interval.py",
     ),
@@ -163,7 +160,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/unit/core/test_curves.py": ("bnpriv/core/privacy_curves.py",),
     "tests/unit/core/test_gaussian_tail.py": (
         "bnpriv/core/mechanisms/k_fold.py",
-        "bnpriv/core/gaussian_mixture.py",
+        "bnpriv/core/privacy_curves.py",
     ),
     "tests/unit/core/test_interval_masses.py": ("bnpriv/core/column_laws.py",),
     "tests/unit/core/test_laws.py": (
@@ -357,9 +354,9 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/unit/mechanisms/test_quantization.py": ("bnpriv/mechanisms/usefulness.py",),
     "tests/unit/mechanisms/test_small_departures.py": (
         "bnpriv/mechanisms/baselines.py",
-        "bnpriv/mechanisms/translations/directional.py",
+        "bnpriv/mechanisms/directional.py",
     ),
-    "tests/unit/mechanisms/translations/test_directional.py": ("bnpriv/mechanisms/gaussian/covariance.py",),
+    "tests/unit/mechanisms/test_directional.py": ("bnpriv/mechanisms/gaussian/covariance.py",),
     "tests/unit/render/test_document.py": (
         "bnpriv/render/as_markdown.py",
         "bnpriv/render/as_text.py",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import chain, combinations, pairwise, starmap
-from typing import TypeVar, cast, final
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -156,7 +156,6 @@ def chosen_sides(
     return served
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Counts:
     """A property that is `low` plus `unit` for every one of `n` records that counts, or of `n` steps of records."""
@@ -267,7 +266,6 @@ def cells_of(secret: Secret, schema: Schema) -> list[tuple[str, Predicate]]:
     return [(predicate_text(term.predicate), definite(term.predicate, schema)) for term in terms]
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class ClassNumber(Query):
     """A number for the class of a record: one for every cell, 0 for records in none."""
@@ -300,7 +298,6 @@ def class_query(secret: Secret, schema: Schema) -> Query:
     return ClassNumber(cells=cells, numbers=tuple(range(1, len(cells) + 1)))
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class ClassMoves:
     """How records change from one secret of a pair to the other.
@@ -393,7 +390,6 @@ def class_laws(
 RECORDS_FROM_MODEL = "The records are independent draws from the declared model."
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class DatasetLaws(ComputedLaws):
     """The laws of an answer given a count, proportion, total or mean of a protected column."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, final
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from bnpriv import checks
 from bnpriv.core.column_laws import ColumnLaw, DeclaredLaws, bin_laws, column_laws
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     pass
 
 
-@final
 @dataclass(frozen=True)
 class DatasetAttributePrivacy(FrameworkFacts, WrittenAsFile):
     """Hide a property of a protected column of this table, such as how many patients have a disease.

@@ -12,8 +12,8 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.core.columns import State
 from bnpriv.core.distributions import log_sum_exp
 from bnpriv.core.influence import base
+from bnpriv.core.influence.base import MOST_LOSSES, Losses
 from bnpriv.core.influence.largest_ratio import MOST_ASSIGNMENT_WORK
-from bnpriv.core.influence.losses import MOST_LOSSES, Losses
 from bnpriv.core.influence.ratios import (
     MOST_SEPARATOR_WORK,
     RatioTables,

@@ -256,7 +256,7 @@ def blurred_by(pair: LawPair, ratio: float, scale: float, noise: str) -> float:
         return 0.0
     if scale == 0:
         return math.inf
-    from bnpriv.core.gaussian_mixture import LARGEST_BEND
+    from bnpriv.core.privacy_curves import LARGEST_BEND
 
     # gathered draws keep their mean, so that the first term that changes is the second derivative of the noise
     bend = LARGEST_BEND if noise == "gaussian" else 1.0

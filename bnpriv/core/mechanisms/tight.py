@@ -16,13 +16,6 @@ from bnpriv.core.distributions import Atoms, mahalanobis
 from bnpriv.core.evidence.constraints import Constraint, LawPair, Laws, RecordPair, log_ratio
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.gaussian_curve import gaussian_delta, gaussian_mu
-from bnpriv.core.gaussian_mixture import (
-    TAIL_BUDGET,
-    gaussian_mixture_delta,
-    gaussian_tail_delta,
-    lost_to_rounding,
-    too_many_atoms,
-)
 from bnpriv.core.mechanisms.base import LAWS, PRECISION, Mechanism, Search, found_scale, least_scale, noise_of
 from bnpriv.core.mechanisms.column import noise_refusal
 from bnpriv.core.mechanisms.k_fold import BOUNDED_RULE, SUMS_RULE, bounded_scale, distance_scale, sums_of_records
@@ -47,11 +40,16 @@ from bnpriv.core.mechanisms.law_decision import (
 from bnpriv.core.mechanisms.weights import Found
 from bnpriv.core.privacy_curves import (
     MOST_PRODUCT_CELLS,
+    TAIL_BUDGET,
     LaplacePair,
+    gaussian_mixture_delta,
+    gaussian_tail_delta,
     grid_size,
     largest_losses,
+    lost_to_rounding,
     normal_with_laplace_delta,
     product_laplace_epsilon,
+    too_many_atoms,
 )
 from bnpriv.core.queries.base import Query
 from bnpriv.core.transport.distance import w_infinity

@@ -11,14 +11,12 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.checks import subset
-from bnpriv.core.influence.base import Influence, plain_text, worst_place
-from bnpriv.core.influence.losses import PureLosses
+from bnpriv.core.influence.base import Influence, PureLosses, plain_text, worst_place
 from bnpriv.core.secrets import SecretPair
 from bnpriv.errors import NetworkError, Refusal
 from bnpriv.kind import FurtherTable, kind_of
 from bnpriv.kinds.chain.network import LEAST, MarkovChain
-from bnpriv.kinds.chain.search import ChainQuilt, ExactInfluence, chain_scale, together
-from bnpriv.kinds.chain.steps import Step, stationary_error
+from bnpriv.kinds.chain.search import ChainQuilt, ExactInfluence, Step, chain_scale, stationary_error, together
 from bnpriv.text import name_text, number_text, times_text
 
 # --------------------------------------------------------------------------------------------------

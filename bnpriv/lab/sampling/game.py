@@ -37,7 +37,7 @@ from bnpriv.kinds.draws.answers import drawn_from
 from bnpriv.kinds.draws.laws import SampledConstraint, SampledLaws, SampledPair, SampledSide
 from bnpriv.lab.attacks.likelihood_ratio import right_along
 from bnpriv.lab.attacks.shadow import learnable, told_apart
-from bnpriv.mechanisms.translations.noise import DirectionalLaplace
+from bnpriv.mechanisms.directional import DirectionalLaplace
 
 # --------------------------------------------------------------------------------------------------
 # What a made-up table is to be like, what comes back, and what all that draw one check.

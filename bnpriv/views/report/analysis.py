@@ -22,7 +22,7 @@ from bnpriv.core.influence.quilts import MarkovQuilt, markov_quilts
 from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.certificate import Decision
-from bnpriv.core.mechanisms.quilt_search import approximate_scales, scales
+from bnpriv.core.mechanisms.quilt import approximate_scales, scales
 from bnpriv.core.networks.base import Network, driven_by, drivers
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import MOST_ELIMINATION_CELLS

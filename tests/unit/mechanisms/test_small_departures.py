@@ -16,7 +16,7 @@ from bnpriv.core.mechanisms.tight import _moved, record_loss
 from bnpriv.core.noise import NoNoise
 from bnpriv.core.queries.sensitivity import column_sensitivity
 from bnpriv.mechanisms.baselines import GroupPrivacyMechanism, RecordPrivacyMechanism
-from bnpriv.mechanisms.translations.directional import DirectionalMechanism, ExpectedValueMechanism
+from bnpriv.mechanisms.directional import DirectionalMechanism, ExpectedValueMechanism
 from tests.contract.test_law_mechanisms import hockey_stick, law_loss
 
 

@@ -20,7 +20,7 @@ from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.errors import LedgerError, Refusal
-from bnpriv.mechanisms.translations.directional import DirectionalMechanism
+from bnpriv.mechanisms.directional import DirectionalMechanism
 from tests import oracles
 from tests.seeds import seeds
 
