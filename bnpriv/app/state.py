@@ -47,16 +47,10 @@ class Asked:
         Finds it in the ledger again, free of charge; and names what is kept of it.
     state : State
         What was chosen then, without releases; its framework file is kept as it was.
-    despite : bool
-        Whether it was asked for though a public table contradicts the model.
-    decided : mapping from str to str
-        Who decided what, for its statement.
     """
 
     key: str
     state: State
-    despite: bool = False
-    decided: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +85,8 @@ class State:
         Empty takes the one that errs least.
     form : str
         What is released: "answer", or "table" for a whole private table.
+    decided : mapping from str to str
+        Who decided what, and why, as statements say it.
     releases : tuple of Asked
         Kept before they are charged.
     """
@@ -113,6 +109,7 @@ class State:
     delta: float = 0.0
     mechanism: str = ""
     form: str = "answer"
+    decided: Mapping[str, str] = field(default_factory=dict[str, str])
     releases: tuple[Asked, ...] = ()
 
 
