@@ -15,7 +15,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from bnpriv.app.forms import Form
-from bnpriv.app.state import forget, on_disk
+from bnpriv.app.state import CODEBOOKS, TABLES, forget, on_disk
 from bnpriv.errors import BnprivError, FileError
 
 MOST_BYTES = 2**30
@@ -132,10 +132,10 @@ def safe_name(given: str) -> str:
     >>> safe_name("../a table;.CSV"), safe_name("adult.data")
     ('a_table_.csv', 'adult.csv')
     """
-    stem, _, ending = given.replace("\\", "/").rpartition("/")[2].rpartition(".")
+    stem, ending = os.path.splitext(given.replace("\\", "/").rpartition("/")[2])
     plain = "".join(each if each.isascii() and (each.isalnum() or each in "-_") else "_" for each in stem)[:60]
-    kept = ending.lower() if ending.lower() in ("csv", "tsv", "parquet", "toml", "names") else "csv"
-    return f"{plain if plain.strip('_') else 'table'}.{kept}"
+    kept = ending.lower() if ending.lower() in (*TABLES, *CODEBOOKS) else ".csv"
+    return (plain if plain.strip("_") else "table") + kept
 
 
 async def form_of(stream: AsyncIterator[bytes], content_type: str, folder: Path, most: int = MOST_BYTES) -> Form:
