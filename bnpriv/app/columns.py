@@ -18,7 +18,7 @@ from bnpriv.core.schema import Column
 from bnpriv.digest import sha256
 from bnpriv.errors import BnprivError, ParameterError
 from bnpriv.io.starter.codebook import Described, codebook_text, read_codebook, texts_listed, with_fact
-from bnpriv.io.starter.header import first_line, is_text_file, looks_like_a_record, write_with_names
+from bnpriv.io.starter.header import Header, first_line, is_text_file, looks_like_a_record, write_with_names
 from bnpriv.io.starter.started import Started, described_header, started
 from bnpriv.render import html
 from bnpriv.render.html import Html, element, join
@@ -43,10 +43,8 @@ NAMED = "-with-names.csv"
 
 
 def _offered(place: Place, held: str, endings: tuple[str, ...]) -> dict[str, tuple[str, str]]:
-    """What can be chosen: label and path of the files of the folder, and of all that was handed over."""
+    """What can be chosen, with label and path: the files of the folder, and what was handed over."""
     offered = {each: (each, place.chosen(each, endings)) for each in place.listed(endings)}
-    handed = [path for path in sorted(place.uploads.glob("*/*")) if path.suffix in endings]
-    offered |= {f"*{path.parent.name}": (f"handed over: {path.name}", str(path)) for path in handed}
     known = {path for _, path in offered.values()}
     return offered | ({"*": (f"as before: {Path(held).name}", held)} if held and held not in known else {})
 
@@ -104,34 +102,34 @@ def take_table(place: Place, state: State, form: Form) -> State:
     with at("records"):
         remedy = "Write how many rows the table has, which is a public fact."
         records = whole("the number of records", 0 if count is None else count, remedy=remedy)
-    new = _named(place, replace(state, **held, records=records, names=form.text("names")), beside)
-    codebook = beside["book"] if new.book else beside["table"]
+    new = replace(state, **held, records=records, names=form.text("names"))
+    header = _header(new, beside)
     new = with_facts(place, new, all_of_them=False)
-    with at(codebook):
+    with at(beside["book"] if new.book else beside["table"]):
         known_of(replace(new, public=""))
     with at(beside["public"]):
         known = known_of(new)
+    if header.lacks_names:
+        copy = place.uploads / secrets.token_hex(8) / f"{Path(new.table).stem[:60]}{NAMED}"
+        copy.parent.mkdir(mode=0o700)
+        write_with_names(Path(new.table), header.names, copy)
+        new = replace(new, table=str(copy))
     return new if _still_made(state, new, known) else replace(new, framework="")
 
 
-def _named(place: Place, new: State, beside: Mapping[str, str]) -> State:
-    """Read the names of the columns; a table without a line of names goes on as a copy with one."""
+def _header(new: State, beside: Mapping[str, str]) -> Header:
+    """The names of the columns, which a table without a line of names has from the form or the codebook."""
     with at(beside["book"]):
         _ = read_codebook(new.book) if new.book else None
     with at(beside["table"]):
         first = first_line(Path(new.table)) if is_text_file(new.table) else []
     with at("names" if new.names or looks_like_a_record(first) else beside["table"]):
         header = described_header(new.table, names_of(new), new.book or None)[0]
-        if not header.lacks_names:
-            return new
-        if new.table.endswith(NAMED):
+        if header.lacks_names and new.table.endswith(NAMED):
             raise ParameterError(
                 "the names that were added stand in this copy", found="others", remedy="Choose the table itself."
             )
-        copy = place.uploads / secrets.token_hex(8) / f"{Path(new.table).stem[:60]}{NAMED}"
-        copy.parent.mkdir(mode=0o700)
-        write_with_names(Path(new.table), header.names, copy)
-    return replace(new, table=str(copy))
+    return header
 
 
 def _still_made(old: State, new: State, known: Started) -> bool:
