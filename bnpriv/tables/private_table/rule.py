@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.bound import Kind, up
 from bnpriv.core.columns import GAP_MARK, Categorical
-from bnpriv.core.evidence.dataset import OTHERS, Counts, cells_of
+from bnpriv.core.evidence.laws import OTHERS, Counts, cells_of
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
