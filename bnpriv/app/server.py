@@ -339,7 +339,7 @@ def opened_desk(place: Place, framework: Path | None) -> Desk:
         given = str(framework.resolve())
         read_framework(given)
         if state.framework != given:
-            state = State(framework=given, given=True, table=state.table, releases=())
+            state = State(framework=given, given=True, table=state.table, releases=state.releases)
     return Desk(place, state)
 
 

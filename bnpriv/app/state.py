@@ -32,15 +32,24 @@ class Hidden:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """One release that was asked for; its key finds it in the ledger again, free of charge."""
+    """One release that was asked for.
+
+    Parameters
+    ----------
+    key : str
+        Finds it in the ledger again, free of charge; and names what is kept of it.
+    state : State
+        What was chosen then, without releases; its framework file is kept as it was.
+    despite : bool
+        Whether it was asked for though a public table contradicts the model.
+    decided : mapping from str to str
+        Who decided what, for its statement.
+    """
 
     key: str
-    framework: str
-    table: str
-    query: str
-    epsilon: float
-    delta: float = 0.0
-    mechanism: str = ""
+    state: State
+    despite: bool = False
+    decided: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +82,8 @@ class State:
     epsilon, delta : float
     mechanism : str
         Empty takes the one that errs least.
+    form : str
+        What is released: "answer", or "table" for a whole private table.
     releases : tuple of Asked
         Kept before they are charged.
     """
@@ -94,6 +105,7 @@ class State:
     epsilon: float = 1.0
     delta: float = 0.0
     mechanism: str = ""
+    form: str = "answer"
     releases: tuple[Asked, ...] = ()
 
 
@@ -158,14 +170,18 @@ def folder_of(ledger: str) -> Path:
 
 
 def write_state(state: State, kept: Path) -> None:
-    """Keep the state in one step: after a fall of the power it is the old one or the new one."""
-    text = json.dumps({"format": STATE_FORMAT, **asdict(state)}, indent=1)
-    new = kept / "state.json.new"
+    """Keep the state."""
+    write_kept(kept / "state.json", json.dumps({"format": STATE_FORMAT, **asdict(state)}, indent=1))
+
+
+def write_kept(path: Path, text: str) -> None:
+    """Write a file for nobody else, in one step: after a fall of the power it is the old one or the new one."""
+    new = path.with_name(f"{path.name}.new")
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(new, kept / "state.json")
+    os.replace(new, path)
 
 
 def read_state(kept: Path) -> State:
@@ -181,11 +197,9 @@ def read_state(kept: Path) -> State:
         return State()
     try:
         held = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
-        if held.pop("format") != STATE_FORMAT or set(held) != {each.name for each in fields(State)}:
+        if held.pop("format") != STATE_FORMAT:
             raise ValueError
-        held["hidden"] = {name: Hidden(**each) for name, each in held["hidden"].items()}
-        held["releases"] = tuple(Asked(**each) for each in held["releases"])
-        state = State(**held)
+        state = _state(held)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise FileError(
             f"{path}: the state of a session must be as it was written",
@@ -199,8 +213,18 @@ def read_state(kept: Path) -> State:
     return State(**{**{each.name: getattr(state, each.name) for each in fields(State)}, **gone})
 
 
+def _state(held: dict[str, Any]) -> State:
+    if set(held) != {each.name for each in fields(State)}:
+        raise ValueError
+    hidden = {name: Hidden(**each) for name, each in held["hidden"].items()}
+    releases = tuple(Asked(**{**each, "state": _state(each["state"])}) for each in held["releases"])
+    return State(**{**held, "hidden": hidden, "releases": releases})
+
+
 def lacking(state: State, step: str) -> str:
-    """The step that must come first; empty where this one can be shown."""
+    """The step that must come first; empty where this one can be shown, as what was released always can."""
+    if state.releases and step in ("release", "downloads"):
+        return ""
     if state.given:
         return "table" if step in ("release",) and not state.table else ""
     needs = {

@@ -33,6 +33,7 @@ from bnpriv.io.framework_sections import (
     declared_records,
     grid_steps,
     network_paths,
+    record_paths,
     note_other_level,
     only_its_own,
     secret_of_continuous,
@@ -461,13 +462,15 @@ def refuse_grouped_numbers(path: str | os.PathLike[str], text: str) -> None:
 
 
 def framework_files(path: str | os.PathLike[str]) -> list[Path]:
-    """Return a framework file and the network files that it names, which no output may replace.
+    """Return a framework file and the files that it names, of networks and of public records: no output replaces them.
 
     What is wrong with the file is not told here; then it is listed alone.
     """
     found = [user_path(path)]
     with suppress(BnprivError):
-        found += network_paths(_load(path).section("network"))
+        network = _load(path).section("network")
+        found += network_paths(network)
+        found += record_paths(network)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
@@ -15,12 +16,14 @@ from bnpriv import checks
 from bnpriv.bound import FloatArray, IntArray
 from bnpriv.core.columns import State
 from bnpriv.core.networks.discrete import DiscreteNetwork, require_discrete
+from bnpriv.core.schema import Schema
 from bnpriv.errors import DataError, ParameterError
+from bnpriv.kinds.public_records import PublicRecords, state_places
 from bnpriv.progress import progress, tracked
 from bnpriv.render.document import Document, Paragraph, Table
 from bnpriv.render.figures import axes, label
 from bnpriv.shown import Shown
-from bnpriv.text import nats_text, percent_text
+from bnpriv.text import chance_text, nats_text, number_text, percent_text
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -131,6 +134,9 @@ ROWS_PRINTED = 3
 """Contradicted rows that are printed."""
 
 MOST_SHOWN_ROWS = 20
+
+LEVEL_SHOWN = 0.01
+"""What comes by chance in at most this part of tables is said to be shown."""
 
 MOST_LACKING = 4
 """Models without an edge that are named."""
@@ -565,6 +571,73 @@ def g_test(counts: NDArray[np.int64]) -> tuple[float, float]:
     statistic = max(0.0, 2 * (joint - left - right + both))
     free = int((((rows > 0).sum(axis=0) - 1) * ((above > 0).sum(axis=0) - 1))[total > 0].sum())
     return statistic, float(chdtrc(free, statistic)) if free else 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class EdgeShown:
+    """What a public table shows of an edge: estimates of that table, which prove nothing of another one.
+
+    Parameters
+    ----------
+    strength : float
+        By how many times the odds of one state of the column below against another differ at most from those of its
+        shares, whatever the state of the column above; other columns aside. As a table shows it by chance alone where
+        there is no dependence it is above 1 too, the more so the more states there are.
+    chance : float
+        How often columns that do not depend on each other, given the other parents, show as much; of this edge alone,
+        as if it had not been searched for.
+    """
+
+    strength: float
+    chance: float
+
+    @property
+    def sentence(self) -> str:
+        """What the table shows, in one sentence."""
+        chance = chance_text(max(self.chance, sys.float_info.min))
+        shown = "shown" if self.chance <= LEVEL_SHOWN else "not shown"
+        moves = f"moves odds by up to {number_text(self.strength, 3)} times"
+        return f"{shown}: {moves}; as much comes by chance with probability {chance}"
+
+
+def edges_shown(network: DiscreteNetwork, public: PublicRecords, schema: Schema) -> dict[tuple[str, str], EdgeShown]:
+    """Return what public records show of every edge of the models of a network.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+        Of level "records".
+    public : PublicRecords
+        With all its columns, as `bnpriv.start` keeps them.
+    schema : Schema
+
+    Returns
+    -------
+    dict from (str, str) to EdgeShown
+        By the ends of the edges, as they point in the first model that has them.
+
+    Notes
+    -----
+    The strength is that of the counts, with one more record for every state of the column above, which has the shares;
+    the chance is that of a G-test.
+    """
+    places = {name: state_places(schema[name], public.columns[name], known) for name, known in network.states.items()}
+    found: dict[tuple[str, str], EdgeShown] = {}
+    for part in network.parts:
+        for above, below in part.graph.edges:
+            if {(above, below), (below, above)} & found.keys():
+                continue
+            names = [below, above, *(each for each in part.graph.parents[below] if each != above)]
+            shape = [len(network.states[name]) for name in names]
+            cells = np.ravel_multi_index(tuple(places[name] for name in names), shape)
+            seen = np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
+            pairs = seen.sum(axis=tuple(range(2, len(shape))))
+            pairs = pairs[pairs.any(axis=1)]
+            shares = pairs.sum(axis=1, keepdims=True) / pairs.sum()
+            lifts = np.log((pairs / shares + 1) / (pairs.sum(axis=0) + 1))
+            strength = math.exp(float(np.ptp(lifts, axis=0).max()))
+            found[above, below] = EdgeShown(strength=strength, chance=g_test(seen)[1])
+    return found
 
 
 def _counts(table: nw.DataFrame[Any], network: DiscreteNetwork, names: Sequence[str]) -> NDArray[np.int64]:

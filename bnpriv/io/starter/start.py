@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from bnpriv.checks import listing
+from bnpriv.checks import listing, whole
 from bnpriv.core.columns import Binned, Categorical, Integer
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
@@ -19,7 +19,7 @@ from bnpriv.core.schema import Column, Schema
 from bnpriv.core.secrets import Secret, apart
 from bnpriv.errors import FewRecordsWarning, FoundInPublicWarning, FrameworkError, ParameterError
 from bnpriv.io.networks.files import read_network
-from bnpriv.io.starter.learn import LEARNED_MODELS, check_protected
+from bnpriv.io.starter.learn import LEARNED_MODELS, Edges, check_protected
 from bnpriv.io.starter.public import OTHER_LABELS
 from bnpriv.io.starter.started import Started, StartedNotion, level_of, started
 from bnpriv.tables.readings import PLAIN
@@ -40,7 +40,7 @@ def start(
     notion: StartedNotion = "dataset",
     codebook: str | os.PathLike[str] | None = None,
     names: Sequence[str] | None = None,
-    edges: str | None = None,
+    edges: str | Edges | None = None,
     strength: float | None = None,
     draws: int = LEARNED_MODELS,
     graphs: int = 1,
@@ -73,8 +73,9 @@ def start(
         ``sex: Female, Male.``
     names : sequence of str, optional
         The columns, for a file whose first line is a record.
-    edges : str, optional
-        An expert's graph, as "age -> income, sex -> income": for `learn`, or with a strength in place of it.
+    edges : str or mapping, optional
+        An expert's graph, as "age -> income, sex -> income": for `learn`, or with a strength in place of it. Whatever
+        columns are called, as {("age", "income"): None}; in place of None the edge's own strength.
     strength : float, optional
         Without a public table: how much the edges can say. Whatever the state of the column before an arrow, the odds
         of one state of the column behind it against another are within this factor of those that the codebook's shares
@@ -130,6 +131,7 @@ def start(
         )
     if source is None and network is not None:
         raise ParameterError("a network comes from somewhere", found="no source", remedy='Write source="...".')
+    whole("draws", draws)
     hiding = [protect] if isinstance(protect, str) else protect
     hidden: Mapping[str, Secret | None] = hiding if isinstance(hiding, Mapping) else dict.fromkeys(hiding)
     given = read_network(network, level_of(notion)) if isinstance(network, (str, os.PathLike)) else network

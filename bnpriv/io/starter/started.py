@@ -19,6 +19,7 @@ from bnpriv.io.starter.codebook import Described, KnownColumn, choice, node_stat
 from bnpriv.io.starter.header import Header, first_line, header_of, is_text_file, looks_like_a_record, shares_names
 from bnpriv.io.starter.learn import (
     LEARNED_MODELS,
+    Edges,
     Strengths,
     check_protected,
     learned,
@@ -152,7 +153,7 @@ def started(
     public: object = None,
     learn: object = None,
     network: DiscreteNetwork | None = None,
-    edges: str | None = None,
+    edges: str | Edges | None = None,
     strength: float | None = None,
     draws: int = LEARNED_MODELS,
     graphs: int = 1,
@@ -160,10 +161,13 @@ def started(
     protect: Iterable[str] = (),
     read_as: Mapping[str, str] | None = None,
 ) -> Started:
-    """Gather what is known of a table; see `bnpriv.io.starter.start.start`."""
+    """Gather what is known of a table; see `bnpriv.io.starter.start.start`.
+
+    With no draws nothing is learned: what could be learned of, and what is left out and why, is known in no time.
+    """
     protect, read_as = tuple(protect), dict(read_as or {})
     member("notion", notion, STARTED_NOTIONS, error=ParameterError)
-    refuse_learning(notion, learn, edges, public)
+    refuse_learning(notion, learn, edges if draws else None, public)
     by_hand = edges is not None and learn is None
     refuse_stating(notion, strength, network, learn, by_hand=by_hand)
     if graphs != 1 and learn is None:
@@ -221,7 +225,7 @@ def started(
         drawn = stated(kept, shares, strengths, hubs)
     else:
         drawn = None
-        if nodes:
+        if nodes and draws:
             drawn = learned(kept, values, public=told, edges=edges, protect=hubs, draws=draws, graphs=graphs)
     return Started(
         notion=notion,
@@ -230,7 +234,7 @@ def started(
         records=records,
         public=told,
         network=drawn,
-        public_records=public_records(kept, values, 2 * draws) if nodes and not by_hand else None,
+        public_records=public_records(kept, values, 2 * draws) if nodes and draws and not by_hand else None,
         left_out=left_out,
         dialect=replace(found.dialect, separator=header.separator or found.dialect.separator),
         notes=(*found.notes, *_told_points(columns, values), *_told_left_out(left_out)),
@@ -359,7 +363,7 @@ def _nodes(columns: Mapping[str, KnownColumn], left_out: Mapping[str, str]) -> l
     return nodes
 
 
-def refuse_learning(notion: str, learn: object, edges: str | None, public: object = None) -> None:
+def refuse_learning(notion: str, learn: object, edges: str | Edges | None, public: object = None) -> None:
     """Refuse what cannot be learned: the law behind one table, a graph without a table, and what two tables say.
 
     Raises
@@ -381,7 +385,7 @@ def refuse_learning(notion: str, learn: object, edges: str | None, public: objec
             found="one to learn from, and another",
             remedy="Keep the one to learn from, which gives both.",
         )
-    if edges is not None and not edges.strip(" ,"):
+    if edges is not None and not (edges.strip(" ,") if isinstance(edges, str) else edges):
         raise ParameterError(
             "edges must name at least one", found="none", remedy='Write "age > income", or leave it out for a search.'
         )

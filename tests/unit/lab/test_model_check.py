@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bnpriv.core.columns import Categorical
 from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.schema import Schema
 from bnpriv.errors import DataError, FileError, MissingExtraError, ParameterError
-from bnpriv.lab.check_model import check_model, fit
+from bnpriv.kinds.public_records import PublicRecords
+from bnpriv.lab.check_model import check_model, edges_shown, fit
 from tests import oracles
 from tests.later import Later
 
@@ -329,3 +332,34 @@ def test_a_million_rows_take_a_moment() -> None:
     start = time.process_time()
     check_model(network(), data)
     assert time.process_time() - start < 10  # one second, and four on a slow machine
+
+
+# --- what a public table shows of each edge ---------------------------------------------------------------------------
+
+
+def shown(counts: dict[tuple[str, str], int]) -> tuple[float, float]:
+    """What records with so many pairs of states of rain and wet show of the edge between them."""
+    states = {"rain": ["no", "yes", "never"], "wet": ["dry", "wet"]}
+    pairs = [pair for pair, count in counts.items() for _ in range(count)]
+    held = PublicRecords({"rain": np.array([r for r, _ in pairs]), "wet": np.array([w for _, w in pairs])})
+    schema = Schema(records=9, columns={name: Categorical(known) for name, known in states.items()})
+    model = DiscreteNetwork.from_tables(
+        {"rain": [0.4, 0.4, 0.2], "wet": [[0.5] * 3] * 2}, states=states, parents={"wet": ["rain"]}, level="records"
+    )
+    found = edges_shown(model, held, schema)
+    assert list(found) == [("rain", "wet")]
+    assert found["rain", "wet"].sentence.startswith("shown: " if found["rain", "wet"].chance <= 0.01 else "not shown: ")
+    return found["rain", "wet"].strength, found["rain", "wet"].chance
+
+
+def test_what_a_public_table_shows_of_an_edge() -> None:
+    counts = {("no", "dry"): 300, ("no", "wet"): 100, ("yes", "dry"): 50, ("yes", "wet"): 150}
+    strength, chance = shown(counts)
+    share = 350 / 600
+    dry, wet = (50 + share) / 201, (150 + 1 - share) / 201
+    assert strength == pytest.approx(wet / dry * share / (1 - share))
+    assert chance == pytest.approx(
+        scipy.stats.chi2_contingency([[300, 100], [50, 150]], False, "log-likelihood").pvalue
+    )
+    # what is independent, and a state that no record has, show nothing
+    assert shown({(rain, wet): 90 for rain in ("no", "yes") for wet in ("dry", "wet")}) == pytest.approx((1, 1))

@@ -1,0 +1,88 @@
+"""The page as the tests of the app use it: asked without a browser, with what they do on it."""
+
+from __future__ import annotations
+
+import random
+import re
+from html import unescape
+from pathlib import Path
+
+from bnpriv.app.server import Desk, application, opened_desk
+from bnpriv.app.state import Place
+
+TOKEN, PORT = "a-token-of-the-tests", 8000
+HOST = f"http://127.0.0.1:{PORT}"
+HOSTILE = "<script>alert('1')</script>\"=HYPERLINK(1)"
+
+
+class Page:
+    """The page as somebody with a browser sees it, with what the tests do with it."""
+
+    def __init__(self, folder: Path, framework: Path | None = None, most_bytes: int = 2**20) -> None:
+        from starlette.testclient import TestClient
+
+        for name in ("kept", "uploads"):
+            (folder / name).mkdir(exist_ok=True)
+        place = Place(folder=folder, kept=folder / "kept", uploads=folder / "uploads", ledger=str(folder / "ledger.db"))
+        self.desk: Desk = opened_desk(place, framework)
+        self.app = application(self.desk, token=TOKEN, port=PORT, most_bytes=most_bytes)
+        self.client = TestClient(self.app, base_url=HOST, headers={"origin": HOST})
+
+    def open(self) -> Page:
+        assert self.client.get("/", params={"token": TOKEN}).url == f"{HOST}/table"
+        return self
+
+    def get(self, step: str) -> str:
+        answer = self.client.get(f"/{step}")
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    def send(self, step: str, status: int = 200, files=None, **fields: str) -> str:
+        data = {name.replace("__", "."): value for name, value in fields.items()}
+        answer = self.client.post(f"/{step}", data=data, files=files)
+        assert answer.status_code == status, said(answer.text)
+        return answer.text
+
+
+def said(page: str) -> str:
+    """The words of a page."""
+    return " ".join(unescape(re.sub("<[^>]*>", " ", page.partition("<main")[2])).split())
+
+
+def key_of(page: str) -> str:
+    found = re.search('name="key" value="([^"]+)"', page)
+    assert found is not None
+    return found[1]
+
+
+def ready(page: Page, epsilon: str = "0.5") -> str:
+    """Go to the release of a question on the hospital."""
+    page.send("table", files={"table-file": ("", b"")}, table="patients.parquet")
+    page.send("question", act="ask", query="count(days >= 8)")
+    return page.send("strength", epsilon=epsilon, delta="0")
+
+
+def raw_tables(folder: Path, hostile: str = "income") -> None:
+    """Two tables with gaps, one of them private, whose values nothing may show before a release."""
+    chance = random.Random(7)
+    header = ",".join('"' + name.replace('"', '""') + '"' for name in ("age", "smokes", hostile))
+
+    def rows(count: int) -> str:
+        made: list[str] = []
+        for _ in range(count):
+            smokes = chance.choice(["yes", "no", "no", ""])
+            rich = "high" if chance.random() < (0.3 if smokes == "yes" else 0.5) else "low"
+            made.append(f"{chance.randint(18, 80)},{smokes},{rich}")
+        return "\n".join([header, *made, ""])
+
+    (folder / "public.csv").write_text(rows(800), encoding="utf-8")
+    (folder / "private.csv").write_text(rows(1000), encoding="utf-8")
+
+
+def protect(page: Page, place: int) -> str:
+    """Protect a column as the page proposes."""
+    shown = page.get("secret")
+    offered = re.search(f'name="property.{place}"[^>]* value="([^"]*)"', shown)
+    assert offered is not None
+    fields = {f"property__{place}": unescape(offered[1]), f"apart__{place}": "10"}
+    return page.send("secret", notion="dataset", protect=str(place), **fields)
