@@ -160,8 +160,9 @@ def _known(
     paths: tuple[str, ...], names: tuple[str, ...], read_as: tuple[tuple[str, str], ...], learns: bool, stamps: object
 ) -> Started:
     table, public, codebook = (each or None for each in paths)
-    tables = {"learn" if learns else "public": public}
-    return started(table, names=names or None, codebook=codebook, read_as=dict(read_as), draws=0, **tables)
+    learn, public = (public, None) if learns else (None, public)
+    told = dict(read_as)
+    return started(table, names=names or None, codebook=codebook, public=public, learn=learn, read_as=told, draws=0)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -189,7 +190,7 @@ def show_columns(place: Place, state: State, form: Form) -> Html:
     if state.given:
         return join(paragraphs("The columns are as the framework file says."), shown(declared(state).schema))
     known = known_of(state)
-    made = declared(state).schema.columns if state.framework else {}
+    made: Mapping[str, Column] = declared(state).schema.columns if state.framework else {}
     if not form.problems:
         try:  # what was said of a column of this name in another table may not fit this one
             with_facts(place, state)
