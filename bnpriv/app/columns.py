@@ -77,8 +77,9 @@ def _found(state: State, known: Started) -> Html:
     """How many columns the table has; and what was found in the public one: what is left out and why, codes, dates."""
     used = [name for name, each in known.columns.items() if each.column is not None and name not in known.left_out]
     lead = f"{Path(state.table).name} has {len(known.columns):,} columns; {len(used):,} can be asked about: "
-    notes = element("ul", *(element("li", note) for note in known.notes)) if known.notes else Html()
-    return element("div", element("p", lead, html.names(used), "."), notes, class_="found")
+    notes = element("ul", *(element("li", note) for note in known.notes))
+    told = element("details", element("summary", "What was found"), notes, open=len(known.notes) < 9)
+    return join(element("p", lead, html.names(used), "."), told if known.notes else Html())
 
 
 def take_table(place: Place, state: State, form: Form) -> State:
@@ -209,7 +210,8 @@ def show_columns(place: Place, state: State, form: Form) -> Html:
         f"Protected before, and not possible now: {some_text(lost)}. It comes back with its column." if lost else "",
     )
     of = element("input", type="hidden", name="of", value=sha256("\0".join(known.columns)))
-    parts = (paragraphs(*told), of, *rows)
+    look = element("p", element("button", "See what they become", type="submit", name="act", value="look"))
+    parts = (paragraphs(*told), of, *rows, look)
     return join(_found(state, known), sending("columns", *parts, button="Go on to what is secret"))
 
 
