@@ -14,7 +14,6 @@ from bnpriv.app.memory import declared, plan_at
 from bnpriv.app.state import Place, State
 from bnpriv.core.columns import Categorical, Category
 from bnpriv.core.frameworks.question import Framework, own_query, require_query
-from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.predicates import literal, quoted
 from bnpriv.core.schema import Schema
@@ -27,15 +26,11 @@ from bnpriv.render.html import Html, element, join
 from bnpriv.tables.evaluate import require_answerable
 from bnpriv.tables.private_table.plan import TablePlan, plan_table
 from bnpriv.tables.readings import Writing, day_text, number
-from bnpriv.text import by_times, full_text, number_text, upper_text, visible
+from bnpriv.text import by_times, full_text, upper_text, visible
 from bnpriv.views.calibration import errors_text, refused, verdict_badge
 from bnpriv.views.cards import belief_fact, belief_table
 from bnpriv.views.private_table import REAL_RECORDS, how_text
-from bnpriv.views.words import mechanism_text, parts_differ
-
-# --------------------------------------------------------------------------------------------------
-# Question: its text, built by choosing or written by hand, and what it would leak.
-# --------------------------------------------------------------------------------------------------
+from bnpriv.views.words import mechanism_text
 
 WHATS = {
     "count": ("how many records meet a condition", "count({condition})"),
@@ -234,11 +229,6 @@ def _constant(text: str, name: str, schema: Schema, beyond: float = 0.0) -> str:
     return text if days else literal(int(value) if value.is_integer() and abs(value) < 2**53 else value)
 
 
-# --------------------------------------------------------------------------------------------------
-# Strength: epsilon, what it does to a belief, and what each way to release would err.
-# --------------------------------------------------------------------------------------------------
-
-
 def show_strength(place: Place, state: State, form: Form) -> Html:
     """The page with the slider; what stands under it follows the slider."""
     slider = element(
@@ -300,29 +290,29 @@ def _ways(state: State, form: Form) -> tuple[list[Html], list[Html]]:
     """What is said of the way to release that was chosen; and every way, with how far its answer is off."""
     with at("epsilon"):
         made = plan_at(state.framework, state.query, state.epsilon, state.delta)
-    asked = replace(form, values={})  # what was chosen before may be impossible at this epsilon
+    form = replace(form, values={})  # what was chosen before may be impossible at this epsilon
     picked = state.mechanism if state.mechanism in (str(each.mechanism) for each in made) else ""
     ways, promise, more = list[tuple[str, str]](), None, list[Html]()
     told = "Nothing hides this answer at this strength; why stands below."
     if made.calibrations:
         best = made.of(picked) if picked else made.best
-        promise, told = best.guarantee, f"{_error(best)} {best.useful}"
-        ways.append(("answer", f"The answer alone. {_error(best)}"))
-        said = [("", html.escape("The one whose answer is off least"))]
+        ways = [("answer", f"The answer alone, {_off(best.expected_error)}.")]
+        told = f"The answer is {_off(best.expected_error)}, in 95 % of releases by at most {errors_text(best)}. {best.useful}"
+        promise, told = best.guarantee, told if best.expected_error else str(best.useful)
+        least, said = ("", html.escape("The one whose answer is off least")), list[tuple[str, Html]]()
         for each in made:
-            words = join(inline((verdict_badge(each), f" {_error(each)} ")), inline(mechanism_text(each.mechanism)))
-            said.append((str(each.mechanism), words))
-        more.append(ticks(asked, "mechanism", "How is the answer hidden?", said, [picked], "radio"))
+            words = inline((verdict_badge(each), f" {_off(each.expected_error).capitalize()}. "))
+            said.append((str(each.mechanism), join(words, inline(mechanism_text(each.mechanism)))))
+        more.append(ticks(form, "mechanism", "How is the answer hidden?", [least, *said], [picked], "radio"))
     more += [element("p", made.too_few)] if made.too_few else []
     more += [block(section) for section in (*refused(made.refusals), *([made.closer.section] if made.closer else []))]
     try:
         table = _table(state)
-        off = table.errors.get(table.best.form, (math.inf,))[0]
-        read = f"This answer, read off it, is off by {number_text(off)} on average."
+        off = _off(table.errors.get(table.best.form, (math.inf,))[0])
         often = "It answers every other question too, or is handed on, for the same epsilon once."
-        ways.append(("table", f"A private table. {read} {often} {how_text(table.best)} {REAL_RECORDS}."))
+        ways.append(("table", f"A private table, this answer {off}. {often} {how_text(table.best)} {REAL_RECORDS}."))
         if state.form == "table" or promise is None:
-            promise, told = table.best.guarantee, f"A private table: {read[0].lower()}{read[1:]}"
+            promise, told = table.best.guarantee, f"Read off a private table this answer is {off}."
     except FieldError as wrong:
         more.append(element("details", element("summary", "Why no private table"), refusal(wrong.error)))
     if promise is None:
@@ -330,18 +320,12 @@ def _ways(state: State, form: Form) -> tuple[list[Html], list[Html]]:
     moved = [element("p", inline(line), class_="big-line") for line in belief_fact(promise).lines]
     odds = f"The odds between two secrets move {by_times(promise.nats)}. " if promise.with_belief else ""
     way = state.form if state.form in dict(ways) else ways[0][0]
-    what = ticks(asked, "form", "What will you release?", ways, [way], "radio")
+    what = ticks(form, "form", "What will you release?", ways, [way], "radio")
     return [*moved, element("p", odds, told)], [block(belief_table(promise)), what, *more]
 
 
-def _error(best: Calibration) -> str:
-    """How far the answer is off, in its own unit."""
-    if not best.expected_error:
-        return "It is exact."
-    numbers = len(best.noise.scales)
-    whose = "Off by" if numbers == 1 else f"Its {numbers:,} numbers together are off by"
-    mean = "" if parts_differ(best) else f"{whose} {upper_text(best.expected_error)} on average. "
-    return f"{mean}In 95 % of releases off by at most {errors_text(best)}."
+def _off(error: float) -> str:
+    return f"off by {upper_text(error)} on average" if math.isfinite(error) else "off by nobody knows how much"
 
 
 def take_strength(place: Place, state: State, form: Form) -> State:
