@@ -15,7 +15,7 @@ from bnpriv.app import question
 from bnpriv.app.forms import FieldError, Form
 from bnpriv.app.question import WHATS, live_strength, show_question, show_strength, take_question, take_strength
 from bnpriv.app.state import Place, State, read_state
-from bnpriv.errors import BnprivError
+from bnpriv.errors import BnprivError, ParameterError
 from bnpriv.io.examples import example_data, example_path
 from tests.unit.app.page import HOSTILE, Page, ready, said
 
@@ -360,7 +360,7 @@ def test_a_slow_plan_keeps_no_other_page_waiting(hospital: Page, monkeypatch: py
     def slow(*asked: object) -> object:
         started.append(time.monotonic())
         time.sleep(1.5)
-        raise AssertionError
+        raise ParameterError("a plan", found="a slow one", remedy="Wait.")
 
     monkeypatch.setattr(question, "plan_at", slow)
     ask = Thread(target=lambda: hospital.client.get("/strength/live", params={"epsilon": "1", "delta": "0"}))
