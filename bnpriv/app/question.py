@@ -24,7 +24,7 @@ from bnpriv.render import html
 from bnpriv.render.as_html import block, inline
 from bnpriv.render.html import Html, element, join
 from bnpriv.tables.evaluate import require_answerable
-from bnpriv.tables.private_table.plan import TablePlan, plan_table
+from bnpriv.tables.private_table.private_table import TablePlan, plan_table
 from bnpriv.tables.readings import Writing, day_text, number
 from bnpriv.text import by_times, full_text, upper_text, visible
 from bnpriv.views.calibration import errors_text, refused, verdict_badge
@@ -224,7 +224,7 @@ def _constant(text: str, name: str, schema: Schema, beyond: float = 0.0) -> str:
         raise ParameterError(
             f"{_bounded(schema, name)} is compared with a {'date' if days else 'number'} within its bounds",
             found=checks.cut(text) if text else "nothing",
-            remedy=f"Write one, as {'1990-12-31' if days else '180 or 0.5'}.",
+            remedy="Write one as the bounds are written.",
         )
     return text if days else literal(int(value) if value.is_integer() and abs(value) < 2**53 else value)
 
@@ -297,8 +297,8 @@ def _ways(state: State, form: Form) -> tuple[list[Html], list[Html]]:
     if made.calibrations:
         best = made.of(picked) if picked else made.best
         ways = [("answer", f"The answer alone, {_off(best.expected_error)}.")]
-        told = f"The answer is {_off(best.expected_error)}, in 95 % of releases by at most {errors_text(best)}. {best.useful}"
-        promise, told = best.guarantee, told if best.expected_error else str(best.useful)
+        told = f"The answer is {_off(best.expected_error)}, in 95 % of releases by at most {errors_text(best)}. "
+        promise, told = best.guarantee, (told if best.expected_error else "") + str(best.useful)
         least, said = ("", html.escape("The one whose answer is off least")), list[tuple[str, Html]]()
         for each in made:
             words = inline((verdict_badge(each), f" {_off(each.expected_error).capitalize()}. "))
@@ -308,19 +308,22 @@ def _ways(state: State, form: Form) -> tuple[list[Html], list[Html]]:
     more += [block(section) for section in (*refused(made.refusals), *([made.closer.section] if made.closer else []))]
     try:
         table = _table(state)
-        off = _off(table.errors.get(table.best.form, (math.inf,))[0])
+        with at("form"):
+            off = _off(table.errors.get(table.best.form, (math.inf,))[0])
         often = "It answers every other question too, or is handed on, for the same epsilon once."
-        ways.append(("table", f"A private table, this answer {off}. {often} {how_text(table.best)} {REAL_RECORDS}."))
+        ways.append(
+            ("table", f"A private table, with this answer {off}. {often} {how_text(table.best)} {REAL_RECORDS}.")
+        )
         if state.form == "table" or promise is None:
             promise, told = table.best.guarantee, f"Read off a private table this answer is {off}."
     except FieldError as wrong:
         more.append(element("details", element("summary", "Why no private table"), refusal(wrong.error)))
+    way = state.form if state.form in dict(ways) else next(iter(dict(ways)), "")
+    what = ticks(form, "form", "What will you release?", ways, [way], "radio")
     if promise is None:
-        return [element("p", told)], more
+        return [element("p", told)], [what, *more]
     moved = [element("p", inline(line), class_="big-line") for line in belief_fact(promise).lines]
     odds = f"The odds between two secrets move {by_times(promise.nats)}. " if promise.with_belief else ""
-    way = state.form if state.form in dict(ways) else ways[0][0]
-    what = ticks(form, "form", "What will you release?", ways, [way], "radio")
     return [*moved, element("p", odds, told)], [block(belief_table(promise)), what, *more]
 
 
@@ -333,9 +336,8 @@ def take_strength(place: Place, state: State, form: Form) -> State:
     new = _strength(state, form)
     with at("epsilon"):
         made = plan_at(new.framework, new.query, new.epsilon, new.delta)
-    if not form.text("act") and new.form == "table":
-        _ = _table(new)
-    elif not form.text("act"):
-        with at("mechanism"):
-            _ = made.of(new.mechanism) if new.mechanism else made.best
+    if form.text("act"):
+        return new
+    with at("mechanism" if made.calibrations else "form"):
+        _ = _table(new) if new.form == "table" else made.of(new.mechanism) if new.mechanism else made.best
     return new

@@ -319,7 +319,7 @@ def test_where_no_private_table_is_possible_that_is_said(place: Place) -> None:
     assert wrong.value.field == "form"
 
 
-def test_the_table_is_told_where_nothing_hides_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_is_told_where_nothing_hides_the_answer(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     from bnpriv.app.memory import plan_at
     from bnpriv.mechanisms.plan import Plan
 
@@ -327,6 +327,10 @@ def test_the_table_is_told_where_nothing_hides_the_answer(monkeypatch: pytest.Mo
         return Plan(calibrations=(), refusals=plan_at(ASKED.framework, ASKED.query, 1.0, 0.0).refusals)
 
     monkeypatch.setattr(question, "plan_at", none)
+    assert strength(place, epsilon="1", form="table").form == "table"
+    with pytest.raises(FieldError) as wrong:
+        strength(place, epsilon="1")
+    assert wrong.value.field == "form"
     live = live_strength(ASKED, form(epsilon="1", delta="0"))
     assert re.search('name="form" id="form-0" value="table" checked', live)
     assert "mechanism-0" not in live
