@@ -22,12 +22,13 @@ from bnpriv.io.query_text import parse_query
 from bnpriv.lab.leaks import leak_line, leaks
 from bnpriv.render import html
 from bnpriv.render.as_html import block, inline
+from bnpriv.render.document import Facts
 from bnpriv.render.html import Html, element, join
 from bnpriv.tables.evaluate import require_answerable
 from bnpriv.tables.private_table.private_table import TablePlan, plan_table
 from bnpriv.tables.readings import Writing, day_text, number
 from bnpriv.text import by_times, full_text, upper_text, visible
-from bnpriv.views.calibration import errors_text, refused, verdict_badge
+from bnpriv.views.calibration import derived_facts, errors_text, refused, verdict_badge
 from bnpriv.views.cards import belief_fact, belief_table
 from bnpriv.views.private_table import REAL_RECORDS, how_text
 from bnpriv.views.words import mechanism_text
@@ -296,8 +297,11 @@ def _ways(state: State, form: Form) -> tuple[list[Html], list[Html]]:
     told = "Nothing hides this answer at this strength; why stands below."
     if made.calibrations:
         best = made.of(picked) if picked else made.best
-        ways = [("answer", f"The answer alone, {_off(best.expected_error)}.")]
-        told = f"The answer is {_off(best.expected_error)}, in 95 % of releases by at most {errors_text(best)}. "
+        behind = derived_facts(best)
+        more += [block(Facts(behind))] if behind else []
+        off = f"{'worked out of numbers ' if behind else ''}{_off(best.expected_error)}"
+        ways = [("answer", f"The answer alone, {off}.")]
+        told = f"The answer is {off}, in 95 % of releases by at most {errors_text(best)}. "
         promise, told = best.guarantee, (told if best.expected_error else "") + str(best.useful)
         least, said = ("", html.escape("The one whose answer is off least")), list[tuple[str, Html]]()
         for each in made:

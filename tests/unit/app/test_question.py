@@ -291,6 +291,13 @@ def test_every_mechanism_is_there_with_its_error_or_why_not() -> None:
     assert "useless" in words(live)
 
 
+def test_of_an_answer_that_is_worked_out_the_errors_are_those_of_its_numbers() -> None:
+    asked = replace(ASKED, query="std(days)")
+    live = words(live_strength(asked, form(epsilon="1", delta="0")))
+    assert "The answer is worked out of numbers off by" in live
+    assert "the answer of 95 % of releases errs by at most" in live
+
+
 def test_the_way_to_release_that_was_chosen_is_said_and_kept(place: Place) -> None:
     picked = {"epsilon": "0.3", "mechanism": "WassersteinMechanism()"}
     live = live_strength(ASKED, form(delta="0", **picked))
