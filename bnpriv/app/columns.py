@@ -223,7 +223,7 @@ def _column(form: Form, state: State, known: Started, k: int, name: str, made: C
     what, why = ("left out", f"{out}.") if out else ("not known yet", "Nothing public says what it may hold.")
     if column is not None and not out:
         dialect = known.dialect
-        what, gap = column_words(column, dialect.dates.get(name, ""), dialect.codes.get(name, ()))
+        what, gap = column_words(column, dates=name in dialect.dates, codes=dialect.codes.get(name, ()))
         origin = each.origin.replace("the codebook", "what you wrote") if "holds" in said else each.origin
         values = "the values in " if origin == known.public else ""
         why = f"{gap}. From {values}{origin}{', read as you said' if said.get('as') else ''}."
