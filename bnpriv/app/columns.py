@@ -109,7 +109,9 @@ def known_of(state: State) -> Started:
         state.table,
         names=names_of(state),
         codebook=state.codebook or None,
-        public=state.public or None,
+        learn=state.public or None,
+        edges=None if state.public or not state.codebook else {},
+        draws=0,
         records=state.records,
         read_as=state.read_as,
     )

@@ -69,11 +69,13 @@ class State:
     notion : str
     hidden : mapping from str to Hidden
         What must stay hidden, by its column.
-    edges : str
-        The graph; empty where it is learned.
-    strength : float, optional
-        How much an edge can say where nothing is learned.
+    edges : mapping from str to mapping from str to float or None
+        Edges by hand, by the column above and the one below, each with the strength that is stated; empty where they
+        are as they were found.
     graphs : int
+        In how many resamples edges were looked for.
+    told : tuple of str
+        What is to be known of the model that was made.
     framework : str
         Path of the framework file; empty until there is one.
     given : bool
@@ -96,9 +98,9 @@ class State:
     read_as: Mapping[str, str] = field(default_factory=dict[str, str])
     notion: str = "dataset"
     hidden: Mapping[str, Hidden] = field(default_factory=dict[str, Hidden])
-    edges: str = ""
-    strength: float | None = None
+    edges: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict[str, Mapping[str, float | None]])
     graphs: int = 1
+    told: tuple[str, ...] = ()
     framework: str = ""
     given: bool = False
     query: str = ""
@@ -218,7 +220,7 @@ def _state(held: dict[str, Any]) -> State:
         raise ValueError
     hidden = {name: Hidden(**each) for name, each in held["hidden"].items()}
     releases = tuple(Asked(**{**each, "state": _state(each["state"])}) for each in held["releases"])
-    return State(**{**held, "hidden": hidden, "releases": releases})
+    return State(**{**held, "hidden": hidden, "told": tuple(held["told"]), "releases": releases})
 
 
 def lacking(state: State, step: str) -> str:
