@@ -116,7 +116,7 @@ LedgerFile = Annotated[
     str | None, typer.Option("--ledger", metavar="FILE", help="Charge the release here; a file or a database URL.")
 ]
 BudgetNumber = Annotated[
-    float | None, typer.Option("--budget", metavar="B", help="For a new account: the epsilon of all its releases.")
+    float | None, typer.Option("--budget", metavar="B", help="For a new account: the epsilon of all its releases, at --delta.")
 ]
 AccountName = Annotated[str, typer.Option("--account", metavar="NAME", help="Names the table in the ledger.")]
 KeyText = Annotated[
@@ -224,6 +224,7 @@ def release(
         from bnpriv.io.framework_file import framework_files, read_framework
         from bnpriv.ledger.prices import refuse_useless
         from bnpriv.ledger.session import Session
+        from bnpriv.ledger.values import Budget
         from bnpriv.mechanisms.plan import plan as make_plan
         from bnpriv.render.as_docx import as_file, require_form
 
@@ -246,7 +247,8 @@ def release(
             if ledger is None:
                 session, best = None, named or make_plan(declared, asked, epsilon, delta).best
             else:
-                session = Session(declared, data, budget=budget, ledger=ledger, name=account, new_name=new_name)
+                most = None if budget is None else Budget(budget, delta)  # what has a delta needs one of the budget
+                session = Session(declared, data, budget=most, ledger=ledger, name=account, new_name=new_name)
                 chosen = None if named is None else named.mechanism
                 best = session.what_if(asked, epsilon, delta=delta, mechanism=chosen, key=key).calibration
             if public is not None:

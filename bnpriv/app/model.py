@@ -21,8 +21,8 @@ from bnpriv.render.html import Html, element, join
 from bnpriv.text import name_text
 
 if TYPE_CHECKING:
-    from bnpriv.core.schema import Column
     from bnpriv.core.networks.graph import Graph
+    from bnpriv.core.schema import Column
     from bnpriv.io.starter.learn import Edges
     from bnpriv.io.starter.started import Started
     from bnpriv.lab.check_model import EdgeShown

@@ -103,7 +103,7 @@ class Desk:
                 return self._page(step, replace(form, problems={wrong.field: wrong.error}))
             except BnprivError as error:
                 return self._page(step, replace(form, problems={"": error}))
-            return step.then
+            return name if form.text("act") else step.then  # a button with an act stays on its page
 
     def _page(self, step: Step, form: Form) -> Html:
         try:
@@ -258,15 +258,8 @@ def application(desk: Desk, *, token: str, port: int, most_bytes: int = MOST_BYT
 
     async def live(request: Request) -> Response:
         sent = Form(values={key: [value] for key, value in request.query_params.items()})
-
-        def work() -> Html:
-            with desk.lock:
-                try:
-                    return question.live_strength(desk.state, sent)
-                except FieldError as wrong:
-                    return refusal(wrong.error)
-
-        return HTMLResponse(await run_in_threadpool(work))
+        # without the lock: a state is frozen, and a slow plan must not keep other pages waiting
+        return HTMLResponse(await run_in_threadpool(question.live_strength, desk.state, sent))
 
     async def download(request: Request) -> Response:
         def work() -> tuple[str, bytes]:

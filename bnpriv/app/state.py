@@ -40,16 +40,10 @@ class Asked:
         Finds it in the ledger again, free of charge; and names what is kept of it.
     state : State
         What was chosen then, without releases; its framework file is kept as it was.
-    despite : bool
-        Whether it was asked for though a public table contradicts the model.
-    decided : mapping from str to str
-        Who decided what, for its statement.
     """
 
     key: str
     state: State
-    despite: bool = False
-    decided: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,14 +52,18 @@ class State:
 
     Parameters
     ----------
-    table, public, codebook : str
+    table, public, book : str
         Paths; empty where none was chosen.
+    codebook : str
+        The codebook that was chosen, `book`, or one in the kept folder that holds what was typed too.
+    facts : mapping from str to mapping
+        What was typed of columns, by its field; of columns of other tables too, for who goes back to these.
     names : str
         The columns of a table without a line of names, with commas between.
     records : int, optional
         Number of rows, a public fact.
     read_as : mapping from str to str
-        Columns that are not read as what they look like.
+        Columns of this table that are not read as what they look like.
     notion : str
     hidden : mapping from str to Hidden
         What must stay hidden, by its column.
@@ -84,15 +82,21 @@ class State:
     epsilon, delta : float
     mechanism : str
         Empty takes the one that errs least.
+    queries : tuple of str
+        Asked before, the last one first.
     form : str
         What is released: "answer", or "table" for a whole private table.
+    decided : mapping from str to str
+        Who decided what, and why, as statements say it.
     releases : tuple of Asked
         Kept before they are charged.
     """
 
     table: str = ""
     public: str = ""
+    book: str = ""
     codebook: str = ""
+    facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     names: str = ""
     records: int | None = None
     read_as: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -107,7 +111,9 @@ class State:
     epsilon: float = 1.0
     delta: float = 0.0
     mechanism: str = ""
+    queries: tuple[str, ...] = ()
     form: str = "answer"
+    decided: Mapping[str, str] = field(default_factory=dict[str, str])
     releases: tuple[Asked, ...] = ()
 
 
@@ -209,7 +215,7 @@ def read_state(kept: Path) -> State:
             remedy="Remove the file; what was charged stays in the ledger.",
         ) from None
     gone = {
-        name: "" for name in ("table", "public", "codebook", "framework")
+        name: "" for name in ("table", "public", "book", "codebook", "framework")
         if (held := getattr(state, name)) and not os.path.isfile(held)
     }  # fmt: skip
     return State(**{**{each.name: getattr(state, each.name) for each in fields(State)}, **gone})
@@ -220,7 +226,8 @@ def _state(held: dict[str, Any]) -> State:
         raise ValueError
     hidden = {name: Hidden(**each) for name, each in held["hidden"].items()}
     releases = tuple(Asked(**{**each, "state": _state(each["state"])}) for each in held["releases"])
-    return State(**{**held, "hidden": hidden, "told": tuple(held["told"]), "releases": releases})
+    told, queries = tuple(held["told"]), tuple(held["queries"])
+    return State(**{**held, "hidden": hidden, "told": told, "releases": releases, "queries": queries})
 
 
 def lacking(state: State, step: str) -> str:
