@@ -11,8 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bnpriv.core.distributions import Atoms
-from bnpriv.core.transport.distance import closeness, w_infinity
-from bnpriv.core.transport.space import lengths
+from bnpriv.core.transport.distance import closeness, lengths, w_infinity
 from bnpriv.core.whole_numbers import n_fold
 
 LINE = 10**6

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         total as total,
     )
     from bnpriv.core.queries.spread import covariance as covariance, std as std, variance as variance
-    from bnpriv.core.queries.custom import custom as custom
+    from bnpriv.core.queries.builtin import custom as custom
     from bnpriv.core.queries.spread import median as median, quantile as quantile
     from bnpriv.io.query_text import parse_query as parse_query
     from bnpriv.core.queries.asked import stack as stack
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from bnpriv.lab.audit import audit as audit
     from bnpriv.lab.tradeoff import tradeoff as tradeoff
     from bnpriv.tables.private_table.open_columns import open_columns as open_columns
-    from bnpriv.tables.private_table.plan import plan_table as plan_table
+    from bnpriv.tables.private_table.private_table import plan_table as plan_table
 
     # release
     from bnpriv.core.release import release as release

@@ -22,8 +22,7 @@ from bnpriv.core.frameworks.question import AttributeFramework, Framework
 from bnpriv.core.frameworks.value import ValuePrivacy
 from bnpriv.core.networks.base import Network
 from bnpriv.core.networks.discrete import require_discrete
-from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import Query, normal_form
 from bnpriv.core.schema import Column, Schema
 from bnpriv.core.secrets import Secret
 from bnpriv.errors import BnprivError, FileError, FrameworkError, QueryError, SecretError, SizeError

@@ -81,11 +81,11 @@ DATASET_NOTION = PrivacyNotion(
     models_text=_models_beside_records,
     secret_text="a property of the whole table",
     laws="bnpriv.core.evidence.laws:laws_of_property",
-    record_law="bnpriv.core.evidence.dataset:law_of_one_record",
+    record_law="bnpriv.core.evidence.laws:law_of_one_record",
     hidden="bnpriv.tables.private_table.rule:hidden_property",
     together="bnpriv.kinds.swapped_records:swapped_records",
     subject="bnpriv.kinds.report_target:property_subject",
-    impossibility="bnpriv.core.evidence.dataset:impossible_properties",
+    impossibility="bnpriv.core.evidence.laws:impossible_properties",
     sampler="bnpriv.lab.sampling.game:PropertySampler",
 )
 """Of `DatasetAttributePrivacy`."""

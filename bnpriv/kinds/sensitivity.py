@@ -25,7 +25,7 @@ from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.core.columns import State
 from bnpriv.core.influence.base import Influence
-from bnpriv.core.influence.ratios import joint_law
+from bnpriv.core.influence.finite import joint_law
 from bnpriv.core.networks.declared import DeclaredTables
 from bnpriv.core.networks.discrete import DiscreteNetwork, from_weights, of_tables
 from bnpriv.core.networks.factors import LogTable

@@ -38,9 +38,8 @@ from bnpriv.core.noise import (
     tail_of_one,
 )
 from bnpriv.core.queries.base import Query
-from bnpriv.core.transport.distance import w_infinity
+from bnpriv.core.transport.distance import check_pairs, lengths, w_infinity
 from bnpriv.core.transport.line import tolerance
-from bnpriv.core.transport.space import check_pairs, lengths
 from bnpriv.errors import ParameterError, Refusal, SizeError
 from bnpriv.mechanisms.gaussian.covariance import (
     LAST_SHARE,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from bnpriv import checks
+from bnpriv.bound import least_whole
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.draws import missed
 from bnpriv.core.evidence.constraints import LawPair, plain_laws
@@ -263,14 +264,7 @@ def draws_needed(delta: float, miss: float, ratio: float = 1.0) -> int:
     high = 1
     while not missed(high, miss, ratio) < delta:
         high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        if missed(middle, miss, ratio) < delta:
-            high = middle
-        else:
-            low = middle
-    return high
+    return least_whole(high // 2, high, lambda draws: missed(draws, miss, ratio) < delta)
 
 
 def _again(pair: LawPair, random: np.random.Generator) -> LawPair:

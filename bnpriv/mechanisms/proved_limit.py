@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, down, up, weakest
-from bnpriv.core.evidence.dataset import Counts, law_of_one_record
+from bnpriv.core.evidence.laws import Counts, law_of_one_record
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.noise import is_none

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.evidence import dataset as counts
+from bnpriv.core.evidence import laws as counts
 from bnpriv.core.evidence.constraints import Constraint, RecordPair
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.gaussian_curve import gaussian_delta, gaussian_excess, gaussian_mu

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-import bnpriv.core.evidence.dataset as dataset_module
+import bnpriv.core.evidence.laws as dataset_module
 import bnpriv.core.evidence.laws as parameters_module
 import bnpriv.core.mechanisms.base as search_module
 import bnpriv.core.mechanisms.tight as tight_module

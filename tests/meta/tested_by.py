@@ -38,16 +38,12 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/ledger/counted.py",
     ),
     "tests/unit/core/evidence/test_binned_laws.py": (
-        "bnpriv/core/evidence/dataset.py",
         "bnpriv/core/evidence/laws.py",
         "bnpriv/core/evidence/records.py",
         "bnpriv/core/evidence/structural.py",
         "bnpriv/lab/attacks/shadow.py",
     ),
-    "tests/unit/core/evidence/test_conditional_posteriors.py": (
-        "bnpriv/kinds/draws/believed.py",
-        "bnpriv/kinds/draws/laws.py",
-    ),
+    "tests/unit/core/evidence/test_conditional_posteriors.py": ("bnpriv/kinds/draws/laws.py",),
     "tests/unit/core/evidence/test_disjoint_properties.py": ("bnpriv/core/secrets.py",),
     "tests/unit/core/evidence/test_interval_framework.py": (
         "bnpriv/core/evidence/structural.py",
@@ -91,14 +87,14 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/kinds/density/influence.py",
         "bnpriv/kinds/interval.py",
     ),
-    "tests/unit/core/influence/test_largest_ratio.py": ("bnpriv/core/influence/ratios.py",),
+    "tests/unit/core/influence/test_largest_ratio.py": ("bnpriv/core/influence/finite.py",),
     "tests/unit/core/influence/test_matrix_reasons.py": (
         "bnpriv/lab/matrix.py",
         "bnpriv/types.py",
         "bnpriv/views/influence.py",
     ),
     "tests/unit/core/influence/test_quilts.py": ("bnpriv/views/influence.py",),
-    "tests/unit/core/influence/test_search_stopped.py": ("bnpriv/core/influence/ratios.py",),
+    "tests/unit/core/influence/test_search_stopped.py": ("bnpriv/core/influence/finite.py",),
     "tests/unit/core/influence/test_tree_choice.py": ("bnpriv/kinds/interval.py",),
     "tests/unit/core/mechanisms/test_alike.py": (
         "bnpriv/core/mechanisms/certificate.py",
@@ -148,7 +144,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/unit/core/queries/test_derived.py": (
         "bnpriv/core/queries/asked.py",
         "bnpriv/core/queries/contribution.py",
-        "bnpriv/core/queries/normal_form.py",
+        "bnpriv/core/queries/base.py",
         "bnpriv/core/queries/sensitivity.py",
         "bnpriv/core/queries/spread.py",
     ),
@@ -177,7 +173,6 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/unit/core/transport/test_transport.py": (
         "bnpriv/core/transport/distance.py",
         "bnpriv/core/transport/line.py",
-        "bnpriv/core/transport/space.py",
     ),
     "tests/unit/io/networks/test_files.py": (
         "bnpriv/io/networks/grammars.py",
@@ -215,7 +210,6 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/unit/io/test_framework_fit.py": ("bnpriv/io/toml.py",),
     "tests/unit/io/test_parser.py": (
         "bnpriv/core/queries/builtin.py",
-        "bnpriv/core/queries/custom.py",
         "bnpriv/core/queries/predicates.py",
         "bnpriv/io/query_text.py",
     ),
@@ -294,7 +288,6 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     ),
     "tests/unit/ledger/test_ledger.py": (
         "bnpriv/ledger/ledger.py",
-        "bnpriv/ledger/rules.py",
         "bnpriv/ledger/values.py",
     ),
     "tests/unit/ledger/test_ledger_files.py": (
@@ -306,8 +299,8 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/ledger/history.py",
         "bnpriv/ledger/prices.py",
     ),
-    "tests/unit/ledger/test_session_interrupts.py": ("bnpriv/ledger/pages.py",),
-    "tests/unit/ledger/test_shown.py": ("bnpriv/ledger/pages.py",),
+    "tests/unit/ledger/test_session_interrupts.py": ("bnpriv/ledger/session.py",),
+    "tests/unit/ledger/test_shown.py": ("bnpriv/ledger/session.py",),
     "tests/unit/ledger/test_split.py": ("bnpriv/ledger/split.py",),
     "tests/unit/loss/test_gaussian_moments.py": ("bnpriv/loss/moments.py",),
     "tests/unit/loss/test_loss.py": (

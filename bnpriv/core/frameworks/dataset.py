@@ -15,7 +15,7 @@ from bnpriv.core.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.core.frozen import Cache, ReadOnly
 from bnpriv.core.networks.base import Forward, Network, forward_of, require_network
 from bnpriv.core.networks.discrete import require_discrete
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import normal_form
 from bnpriv.core.schema import Schema, require_schema
 from bnpriv.core.secrets import Apart, Pair, Secret, ValuesApart
 from bnpriv.digest import digest

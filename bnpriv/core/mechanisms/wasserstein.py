@@ -36,9 +36,8 @@ from bnpriv.core.mechanisms.law_decision import (
 from bnpriv.core.mechanisms.weights import Found
 from bnpriv.core.noise import ContinuousNoise
 from bnpriv.core.queries.base import Query
-from bnpriv.core.transport.distance import closeness, w_infinity
+from bnpriv.core.transport.distance import check_pairs, closeness, w_infinity
 from bnpriv.core.transport.line import tolerance
-from bnpriv.core.transport.space import check_pairs
 from bnpriv.errors import Refusal, SizeError
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.law_decision import normals_of
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import normal_form
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Interval, IntervalPair
 from bnpriv.errors import FrameworkError, Refusal, RefusedError, SecretError

@@ -25,9 +25,8 @@ from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.networks.base import Network, forward_of
 from bnpriv.core.networks.discrete import no_tables
 from bnpriv.core.noise import Noise
-from bnpriv.core.queries.base import Query
+from bnpriv.core.queries.base import Query, normal_form
 from bnpriv.core.queries.contribution import answers, cleaned
-from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.core.schema import Column, Schema, has_gaps, is_whole
 from bnpriv.core.secrets import BETWEEN, Apart, IntervalPair, Pair, SecretPair

@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from bnpriv import checks
-from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, down, up
+from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, down, halved, up
 from bnpriv.core.distributions import Normal, mahalanobis
 from bnpriv.core.evidence.constraints import Laws
 from bnpriv.core.frameworks.question import Framework
@@ -141,14 +141,9 @@ def _length(covariance: FloatArray, step: FloatArray, below: FloatArray, weight:
     except np.linalg.LinAlgError:
         return None
     values = np.linalg.eigvalsh((whole + np.swapaxes(whole, 1, 2)) / 2).ravel()
-    low, high = 0.0, min(LONGEST, -1 / float(min(values.min(), -1 / LONGEST)))
-    for _ in range(40):
-        middle = (low + high) / 2
-        if weight * np.trace(step) < np.sum(values / (1 + middle * values)):
-            low = middle
-        else:
-            high = middle
-    return low
+    longest = min(LONGEST, -1 / float(min(values.min(), -1 / LONGEST)))
+    slope = weight * np.trace(step)
+    return halved(0.0, longest, lambda length: not slope < np.sum(values / (1 + length * values)), 40)[0]
 
 
 # --------------------------------------------------------------------------------------------------

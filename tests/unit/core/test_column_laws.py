@@ -22,7 +22,7 @@ from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import LogTable
 from bnpriv.core.queries.asked import count
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import normal_form
 from bnpriv.core.queries.predicates import Predicate, col
 from bnpriv.core.schema import Schema
 from bnpriv.errors import BnprivError, DeclarationError, FrameworkError, LawError
