@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -21,7 +21,6 @@ from bnpriv.render.html import Html, element, join
 from bnpriv.text import name_text
 
 if TYPE_CHECKING:
-    from bnpriv.core.networks.graph import Graph
     from bnpriv.core.schema import Column
     from bnpriv.io.starter.learn import Edges
     from bnpriv.io.starter.started import Started
@@ -77,10 +76,15 @@ def _protected(form: Form, k: int, name: str, column: Column, state: State) -> H
     """A column to be ticked, with what is hidden of it and how far apart tables may be."""
     from bnpriv.io.starter.start import properties_of, usual_distance, usual_property
 
-    held, usual, options = state.hidden.get(name), str(usual_property(name, column)), properties_of(name, column)
+    held, usual, numbers = state.hidden.get(name), str(usual_property(name, column)), properties_of(name, column)
     on = str(k) in form.every("protect") if form.values else held is not None
     hidden = held or Hidden(property=usual, at_most=usual_distance(state.records or 1))
-    listed = hidden.property in options
+    # by their places: a text in a form may not hold all that a column may be called
+    place = {text: str(each) for each, text in enumerate(numbers)}
+    listed, written = (
+        zip(place.values(), numbers.values(), strict=True),
+        "" if hidden.property in place else hidden.property,
+    )
     box = element(
         "div",
         element("input", type="checkbox", name="protect", id=f"protect-{k}", value=str(k), checked=on),
@@ -90,10 +94,8 @@ def _protected(form: Form, k: int, name: str, column: Column, state: State) -> H
     more = element(
         "details",
         element("summary", "What of it, and how far apart"),
-        choice(form, f"property.{k}", "What is hidden", options.items(), hidden.property if listed else usual),
-        entry(
-            form, f"written.{k}", "In place of that, as a question", "" if listed else hidden.property, f"As {usual}"
-        ),
+        choice(form, f"property.{k}", "What is hidden", listed, place.get(hidden.property, "")),
+        entry(form, f"written.{k}", "In place of that, as a question", written, f"As {usual}"),
         entry(form, f"apart.{k}", "How far apart, in records", hidden.at_most, inputmode="numeric"),
         open=on,
     )
@@ -103,15 +105,17 @@ def _protected(form: Form, k: int, name: str, column: Column, state: State) -> H
 def take_secret(place: Place, state: State, form: Form) -> State:
     """The notion, and what is protected."""
     from bnpriv.core.schema import Schema
-    from bnpriv.io.starter.start import hidden_number
+    from bnpriv.io.starter.start import hidden_number, properties_of
 
     if state.given:
         return state
-    notion, known, records = _notion(form), known_of(state), state.records or 1
+    _check_answers(form)
+    known, records = known_of(state), state.records or 1
     hidden: dict[str, Hidden] = {}
-    for k, name in enumerate(known.ready):
+    for k, (name, column) in enumerate(known.ready.items()):
         if str(k) not in form.every("protect"):
             continue
+        numbers = {str(place): text for place, text in enumerate(properties_of(name, column))}
         near, field = form.whole(f"apart.{k}"), f"written.{k}" if form.text(f"written.{k}") else f"property.{k}"
         with at(f"apart.{k}"):
             if near is None or not 1 <= near <= records:
@@ -121,18 +125,17 @@ def take_secret(place: Place, state: State, form: Form) -> State:
                     remedy="In doubt write one in a hundred of the records.",
                 )
         with at(field):
-            secret = hidden_number(name, form.text(field), near, Schema(records=records, columns=known.ready))
+            text = form.text(f"written.{k}") or numbers.get(form.text(f"property.{k}"), "")
+            secret = hidden_number(name, text, near, Schema(records=records, columns=known.ready))
         hidden[name] = Hidden(property=str(secret.property), at_most=near)
     with at("protect"):
         if not hidden:
             raise ParameterError("something must be hidden", found="no column", remedy="Choose at least one.")
-    if (notion, hidden) == (state.notion, dict(state.hidden)):
-        return state
-    return replace(state, notion=notion, hidden=hidden, framework="", told=())
+    return state if hidden == state.hidden else replace(state, hidden=hidden, framework="", told=())
 
 
-def _notion(form: Form) -> str:
-    """The notion that the answers mean; refused beside the question that decides."""
+def _check_answers(form: Form) -> None:
+    """Refuse, beside the question that decides, all but the notion that a model can be learned for here."""
     from bnpriv.io.starter.files import answered_notion
     from bnpriv.io.starter.started import refuse_learning
 
@@ -146,16 +149,16 @@ def _notion(form: Form) -> str:
         return form.text(field) == "yes"
 
     try:
-        notion = answered_notion(yes)
-        refuse_learning(notion, "a table", None)  # as the model would be refused later
+        refuse_learning(answered_notion(yes), "a table", None)  # as the model would be refused later
     except BnprivError as error:
         raise FieldError(field, error) from error
-    return notion
 
 
 # --------------------------------------------------------------------------------------------------
 # Model: how the columns of a record depend on each other.
 # --------------------------------------------------------------------------------------------------
+
+RESAMPLES = {"1": "in the public table itself", "20": "in 20 resamples of it, which takes longer"}
 
 QUICK_CELLS = 200_000
 """Values of a public table from which the tables of a graph are learned within a second."""
@@ -173,10 +176,10 @@ def show_model(place: Place, state: State, form: Form) -> Html:
         "An arrow says that two columns of a record depend on each other. Columns that no arrows join are taken for "
         "independent, and then an answer about one is given no noise for the other: leave in what you cannot rule out."
     )
-    graph = _graph(known, [edge for edge in edges if known.ready.keys() >= set(edge)])
+    graph = known.graph(edge for edge in edges if known.ready.keys() >= set(edge))
     shares = {edge: seen[edge].models if edge in seen else "" for edge in graph.edges}
     parts = [element("p", intro), element("ul", *(element("li", line) for line in state.told))]
-    parts += map(block, graph_drawing(graph, shares, f"{len(edges):,} edges", [*state.hidden]))
+    parts += map(block, graph_drawing(graph, shares, f"Edges: {len(edges):,}", [*state.hidden]))
     if edges:
         parts.append(_table(state, known, edges, seen, form))
     if state.framework:
@@ -186,14 +189,13 @@ def show_model(place: Place, state: State, form: Form) -> Html:
     if "model" in form.problems:
         parts.append(refusal(form.problems["model"], "model-refusal"))
     if state.public:
-        resamples = entry(
-            form, "graphs", "In how many resamples", state.graphs,
-            "A resample is as many records, drawn from the public table with repetition: what is found in 12 of 20 of "
-            "them the table supports only in part, and it is in that part of the models. 1 takes the table itself.",
-            inputmode="numeric",
-        )  # fmt: skip
+        hint = (
+            "A resample is as many records, drawn from the table with repetition: an edge that is found in 12 of 20 "
+            "resamples is one that the table supports only in part, and is then in that part of the models."
+        )
+        where = choice(form, "graphs", "Where are they looked for?", RESAMPLES.items(), str(state.graphs), hint)
         button = "Undo: edges as they were found" if state.edges else "Find the edges"
-        parts.append(_sending("find", button, group("Edges that the public table shows", resamples)))
+        parts.append(_sending("find", button, group("Edges that the public table shows", where)))
     return join(*parts, _adding(state, known, form))
 
 
@@ -203,10 +205,8 @@ def _sending(act: str, button: str, *fields: Html) -> Html:
 
 
 def _edges(state: State) -> dict[tuple[str, str], float | None]:
-    """The edges by hand with the strengths that somebody states, else those that were found."""
-    if state.edges or not state.framework:
-        return {(above, below): each for above, held in state.edges.items() for below, each in held.items()}
-    return dict.fromkeys(_seen(state.framework))
+    """The edges by hand, else those that were found, each with the strength that is stated."""
+    return state.by_hand if state.edges or not state.framework else dict.fromkeys(_seen(state.framework))
 
 
 @lru_cache(maxsize=4)
@@ -215,23 +215,6 @@ def _seen(path: str) -> dict[tuple[str, str], EdgeShown]:
     from bnpriv.lab.check_model import edges_shown
 
     return edges_shown(framework_at(path))
-
-
-def _graph(known: Started, edges: Iterable[tuple[str, str]]) -> Graph:
-    """The graph of edges; refused where one is of a column that is left out, or they make a circle."""
-    from bnpriv.core.networks.graph import Graph
-
-    parents: dict[str, list[str]] = {name: [] for name in known.ready}
-    for edge in edges:
-        for end in edge:
-            if end not in parents:
-                raise ParameterError(
-                    "an edge joins two columns of the model",
-                    found=f"{end[:80]!r}: {known.out.get(end, 'no column of this table')}",
-                    remedy="Choose another column, or say on the page of the columns what it is.",
-                )
-        parents[edge[1]].append(edge[0])
-    return Graph(parents)
 
 
 def _table(state: State, known: Started, edges: Edges, seen: Mapping[tuple[str, str], EdgeShown], form: Form) -> Html:
@@ -243,7 +226,7 @@ def _table(state: State, known: Started, edges: Edges, seen: Mapping[tuple[str, 
         if strength:
             said.append(f"moves odds by up to {strength:g} times")
         elif edge in seen:
-            said += [f"in {seen[edge].models} models"] * bool(seen[edge].models) + [seen[edge].sentence]
+            said += [f"models: {seen[edge].models}"] * bool(seen[edge].models) + [seen[edge].sentence]
         buttons = [
             element("button", text, name="act", value=_act(what, edge), aria_label=f"{text}: {above} to {below}")
             for what, text in (("remove", "Remove"), ("turn", "Turn around"))
@@ -285,7 +268,7 @@ def take_model(place: Place, state: State, form: Form) -> State:
         return state
     act, field, known, edges = form.text("act"), "model", known_of(state), _edges(state)
     if act == "find":
-        return _made(place, replace(state, edges={}, graphs=form.whole("graphs") or 1), None, "graphs")
+        return _made(place, replace(state, edges={}, graphs=20 if form.text("graphs") == "20" else 1), None, "graphs")
     asked = {_act(what, edge): (what, edge) for edge in edges for what in ("remove", "turn")}
     if act == "add":
         field, ends = "below", {str(k): name for k, name in enumerate(known.ready)}
@@ -301,7 +284,7 @@ def take_model(place: Place, state: State, form: Form) -> State:
     elif act != "learn":
         return state  # another tab has changed the edge
     with at(field):
-        _graph(known, edges)
+        known.graph(edges)
     with at("strength"):
         _ = None if state.public else strengths_of(edges, None, list(known.ready))
     held: dict[str, dict[str, float | None]] = {above: {} for above, _ in edges}
@@ -316,11 +299,9 @@ def _made(place: Place, state: State, edges: Edges | None, field: str) -> State:
     from bnpriv.core.secrets import Secret, apart
     from bnpriv.io.framework_text import write_framework
     from bnpriv.io.query_text import parse_query
-    from bnpriv.io.starter.learn import LEARNED_MODELS
     from bnpriv.io.starter.start import start
     from bnpriv.render.outputs import note_text
 
-    graphs = state.graphs if edges is None else 1
     with warnings.catch_warnings(record=True) as told, at(field):
         warnings.simplefilter("always")
         hidden = {
@@ -335,8 +316,7 @@ def _made(place: Place, state: State, edges: Edges | None, field: str) -> State:
             codebook=state.codebook or None,
             names=names_of(state),
             edges=edges,
-            draws=max(LEARNED_MODELS, graphs),
-            graphs=graphs,
+            graphs=state.graphs if edges is None else 1,
             read_as=state.read_as,
         )
         made = place.new_model()

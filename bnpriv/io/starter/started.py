@@ -14,6 +14,7 @@ from bnpriv.checks import listing, member
 from bnpriv.core.columns import NOT_COUNTED, SPREADS, Binned
 from bnpriv.core.networks.base import Level
 from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.networks.graph import Graph
 from bnpriv.core.schema import Column
 from bnpriv.errors import FileError, FrameworkError, ParameterError
 from bnpriv.io.starter.codebook import Described, KnownColumn, choice, node_states, point_masses, read_codebook
@@ -113,6 +114,26 @@ class Started:
         """The other columns, each with the reason."""
         unknown = "nothing public says what it may hold"
         return {name: self.left_out.get(name, unknown) for name in self.columns if name not in self.ready}
+
+    def graph(self, edges: Iterable[tuple[str, str]]) -> Graph:
+        """The graph of edges between its columns.
+
+        Raises
+        ------
+        ParameterError, NetworkError
+            If an edge is of a column that is left out, or edges make a cycle.
+        """
+        parents: dict[str, list[str]] = {name: [] for name in self.ready}
+        for above, below in edges:
+            for end in (above, below):
+                if end not in parents:
+                    raise ParameterError(
+                        "an edge joins two columns of the model",
+                        found=f"{end[:80]!r}: {self.out.get(end, 'no column of the table')}",
+                        remedy="Choose another column, or say what this one holds.",
+                    )
+            parents[below].append(above)
+        return Graph(parents)
 
     @property
     def few_records(self) -> str:
