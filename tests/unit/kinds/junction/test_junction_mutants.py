@@ -16,9 +16,8 @@ from bnpriv.kinds.junction import (
     rows as junction_ratios,
     tree as junction_states,
 )
-from bnpriv.kinds.junction.messages import ColumnSource, OutOfRangeError, WeightTable
 from bnpriv.kinds.junction.rows import NumberedNetwork, junction_rows
-from bnpriv.kinds.junction.tree import StatesLeft
+from bnpriv.kinds.junction.tree import ColumnSource, OutOfRangeError, StatesLeft, WeightTable
 from tests.unit.kinds.junction.test_junction import COLUMNS, check, hostile
 
 pytestmark = pytest.mark.mutants
