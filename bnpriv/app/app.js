@@ -28,37 +28,57 @@ for (const button of document.querySelectorAll("button[data-edges]")) {
 }
 const alerted = document.getElementById("alert");
 if (alerted) alerted.focus();
+for (const link of document.querySelectorAll("a[data-waits]")) {
+  link.addEventListener("click", () => { link.parentElement.querySelector(".waits").textContent = link.dataset.waits; });
+}
+for (const part of document.querySelectorAll("[data-if]")) {
+  const by = document.getElementById(part.dataset.if), fit = () => { part.hidden = !new RegExp(part.dataset.in).test(by.value); };
+  by.addEventListener("change", fit);
+  addEventListener("pageshow", fit);
+}
 const slider = document.querySelector("input[data-live]");
 if (slider) {
-  const epsilon = document.getElementById("epsilon"), delta = document.getElementById("delta"), live = document.getElementById("live");
-  let waiting = 0, asked = 0;
+  const field = (name) => document.getElementById(name), epsilon = field("epsilon"), delta = field("delta"), said = field("said"), live = field("live");
+  let waiting = 0, busy = false, again = [];
+  for (const part of document.querySelectorAll("[data-plain]")) part.hidden = true;
   const follow = () => {
-    const value = Number(epsilon.value);
-    if (value > 0) {
-      slider.value = Math.log10(value);
-      slider.setAttribute("aria-valuetext", "epsilon " + epsilon.value);
+    slider.value = Math.log10(Number(epsilon.value));
+    slider.setAttribute("aria-valuetext", "epsilon " + epsilon.value);
+  };
+  const show = (made, whole) => {
+    for (const name of ["epsilon", "delta"]) {
+      field(name + "-refusal")?.remove();
+      field(name).removeAttribute("aria-invalid");
+      const wrong = made.getElementById(name + "-refusal");
+      if (wrong) { field(name).after(wrong); field(name).setAttribute("aria-invalid", "true"); }
     }
+    if (whole) live.replaceChildren(...made.getElementById("live").childNodes);
+    said.replaceChildren(...made.getElementById("said").childNodes);
   };
-  const ask = () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(async () => {
-      const mine = ++asked, picked = live.querySelector("input[name=mechanism]:checked");
-      live.setAttribute("aria-busy", "true");
-      const sent = new URLSearchParams({ epsilon: epsilon.value, delta: delta.value });
-      const answer = await fetch(slider.dataset.live + "?" + sent);
-      const text = await answer.text();
-      if (mine !== asked) return;
-      live.innerHTML = text;
-      live.removeAttribute("aria-busy");
-      const again = [...live.querySelectorAll("input[name=mechanism]")].find((each) => picked && each.value === picked.value);
-      if (again) again.checked = true;
-    }, 150);
+  // one request at a time: what is moved meanwhile is asked for when the answer is there
+  const ask = async (whole) => {
+    if (busy) { again.push(whole); return; }
+    busy = true;
+    live.setAttribute("aria-busy", "true");
+    const long = setTimeout(() => { said.textContent = "Working it out ..."; }, 500);
+    const made = document.createElement("template");
+    try {
+      made.innerHTML = await (await fetch(slider.dataset.live + "?" + new URLSearchParams(new FormData(slider.form)))).text();
+      clearTimeout(long);
+      show(made.content, whole);
+    } catch { said.textContent = "No answer: is the server still running in the shell?"; }
+    clearTimeout(long);
+    live.removeAttribute("aria-busy");
+    busy = false;
+    if (again.length) { whole = again.includes(true); again = []; ask(whole); }
   };
+  const soon = () => { clearTimeout(waiting); waiting = setTimeout(ask, 150, true); };
   slider.addEventListener("input", () => {
     epsilon.value = Number(Math.pow(10, Number(slider.value)).toPrecision(2));
     slider.setAttribute("aria-valuetext", "epsilon " + epsilon.value);
-    ask();
+    soon();
   });
-  for (const each of [epsilon, delta]) each.addEventListener("input", () => { follow(); ask(); });
+  for (const each of [epsilon, delta]) each.addEventListener("input", () => { follow(); soon(); });
+  live.addEventListener("change", () => ask(false));  // a new list would take the focus away
   follow();
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import shutil
 from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from pathlib import Path
@@ -470,6 +471,16 @@ def framework_files(path: str | os.PathLike[str]) -> list[Path]:
         found += network_paths(network)
         found += record_paths(network)
     return found
+
+
+def copy_framework(path: str | os.PathLike[str], folder: Path) -> Path:
+    """Copy a framework file, and all files that it names, into a folder; return the copy of the framework file."""
+    file = user_path(path)
+    for each in framework_files(file):
+        copy = folder / each.relative_to(file.parent)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(each, copy)
+    return folder / file.name
 
 
 def names_pymc(path: str | os.PathLike[str]) -> bool:

@@ -345,6 +345,35 @@ def _opened_again(rule: TableRule, receipt: Receipt, target: Path | None) -> Pri
     return PrivateTable(table=target, rule=rule, sizes=rule.sizes(noisy), noisy=noisy, mark=mark)
 
 
+def charged_before(
+    account: CountedAccount, asked: Calibration | TableRule, key: str, file: Path
+) -> Release | PrivateTable:
+    """Return what was released under a key, free of charge: from the ledger, and of a private table its file alone.
+
+    The data are not read, and may be gone.
+
+    Parameters
+    ----------
+    account : CountedAccount
+    asked : Calibration or TableRule
+        What was asked for.
+    key : str
+    file : Path
+        Where a private table was written.
+
+    Raises
+    ------
+    LedgerError
+        If nothing was charged under the key, or something else, or its answer was not stored, or the file is not there.
+    """
+    if key not in account.ledger.book(account.account).keys:
+        raise LedgerError("a release is in the ledger once it is charged", found="no charge", remedy="Ask once more.")
+    if isinstance(asked, Calibration):
+        return _charged(asked, None, None, account, key)
+    receipt = account.ledger.charge(account.account, _table_entry(asked).to_json(), admit=account.admit, key=key)
+    return _opened_again(asked, receipt, file)
+
+
 def _not_here(found: str, remedy: str) -> LedgerError:
     return LedgerError(
         "a private table that was charged under this key is opened again from its file", found=found, remedy=remedy

@@ -18,6 +18,7 @@ from bnpriv.digest import sha256
 from bnpriv.errors import LedgerError, ParameterError, Refusal
 from bnpriv.ledger.external import ExternalRelease
 from bnpriv.ledger.ledger import LOST_TABLE, Admit, Ledger, is_slip, name_charge
+from bnpriv.ledger.store import ledger_file
 from bnpriv.ledger.values import Account, Budget, Charge, Mark, Receipt, Uncopied, canonical
 from bnpriv.services import service
 from bnpriv.views.accountant import PRIVATE_TABLE
@@ -112,6 +113,22 @@ class CountedAccount(Uncopied):
         """
         ledger, account = open_account(framework.fingerprint(), framework.schema, where, budget, name, new_name)
         return CountedAccount(framework=framework, ledger=ledger, account=account)
+
+    @staticmethod
+    def known(framework: Framework, where: str | Path, name: str) -> CountedAccount | None:
+        """Open an account that is there; None where there is no ledger yet, or no account of this name in it.
+
+        Parameters
+        ----------
+        framework, where, name
+            As of `opened`.
+        """
+        file = ledger_file(where)
+        if file is not None and not file.exists():
+            return None
+        if all(account.name != name for account in Ledger.open(where).accounts()):
+            return None
+        return CountedAccount.opened(framework, where, None, name)
 
     @property
     def budget(self) -> Budget:

@@ -767,8 +767,7 @@ class Session(Uncopied, Shown):
         RefusedError
             If nothing bounds what the releases tell together.
         """
-        budget = self._account.budget
-        return service("session.statement")(self, self.accountant.guarantee(float(budget.delta)), budget, decided)
+        return statement_of(self._account, self.ledger, decided)
 
     def close(self) -> None:
         """Release nothing more; the ledger keeps what was charged."""
@@ -845,6 +844,11 @@ class Session(Uncopied, Shown):
         asked = require_query(self.framework, query)
         cost: ReleaseCost = chooser.at_error(asked, accuracy, delta, mechanism)
         return Price(cost=cost, accuracy=accuracy)
+
+
+def statement_of(account: CountedAccount, ledger: str | Path, decided: Mapping[str, str] | None = None) -> Shown:
+    """The statement on all that was released on an account, which needs no table; see `Session.statement`."""
+    return service("session.statement")(account, History.of(account.charges, account.budget), str(ledger), decided)
 
 
 def _several(queries: object) -> Sequence[Query | str]:

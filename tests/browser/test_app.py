@@ -69,7 +69,7 @@ def hospital_to_release(visitor: Visitor, epsilon: str = "0.5", budget: str = "0
     visitor.open()
     visitor.choose("table", "patients.parquet")
     visitor.press("Go on")
-    visitor.open("question")
+    visitor.press("Question")
     visitor.write("query", "count(days >= 8)")
     visitor.press("See what it would leak")
     visitor.press("Go on")
@@ -103,7 +103,7 @@ def test_the_whole_road_on_raw_tables(driver, tmp_path: Path, how: type[Visitor]
         for name in to_release(visitor):
             assert visitor.complaints() == [], name
         assert "statement as .docx" in visitor.words
-        visitor.open("release")
+        visitor.press("Release")
         assert "Statement for the data-protection officer" in visitor.words
         assert visitor.asked_for() == {visitor.origin, "data"}  # no request leaves the machine
         running.send_signal(signal.SIGINT)
@@ -169,7 +169,8 @@ def test_a_refusal_has_the_focus_and_leads_to_its_field(driver, hospital: str) -
     hospital_to_release(visitor)
     visitor.open("question")
     visitor.write("query", "count(day >= 8)")
-    visitor.press("See what it would leak")
+    with visitor.leaving():
+        visitor.type(driver_key("ENTER"))
     assert visitor.title == "Question (refused)"
     assert driver.switch_to.active_element.get_attribute("id") == "alert"
     field = visitor.field("query")
@@ -202,7 +203,7 @@ def test_hostile_names_run_nothing_and_break_nothing(driver, tmp_path: Path) -> 
             assert visitor.asked_for() <= {visitor.origin, "data"}
         assert FILE in seen["table-empty"]
         assert SCRIPT in seen["columns"]
-        assert SCRIPT in seen["secret"]
+        assert SCRIPT[:16] in seen["secret"]
         assert FILE in seen["release"]
         for each in driver.find_elements("css selector", "a[download]"):
             assert each.get_attribute("href").startswith(f"{visitor.origin}/download/")

@@ -163,7 +163,7 @@ def test_what_is_too_large_is_refused_and_nothing_of_it_is_left(tmp_path: Path) 
         body = b'--x\r\nContent-Disposition: form-data; name="table-file"; filename="a.csv"\r\n\r\n' + b"a" * 20_000
         chunks = body if told else (body[k : k + 1000] for k in range(0, len(body), 1000))
         answer = sent("/table", content=chunks, headers={"content-type": "multipart/form-data; boundary=x"})
-        assert answer.status_code == 413  # type: ignore[attr-defined]
+        assert answer.status_code == 422  # type: ignore[attr-defined]
     assert not [path for path in (tmp_path / "uploads").rglob("*") if path.is_file()]
     assert page.desk.state == State()
 

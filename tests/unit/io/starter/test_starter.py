@@ -284,7 +284,7 @@ def test_codebooks_that_lie(tmp_path: Path, tables: tuple[Path, Path]) -> None:
     book = tmp_path / "book.csv"
     for line, words in {
         "sex,integer,0,1,": "must hold numbers in the public table",
-        "age,integer,9,3,": "lower must be below upper",
+        "age,integer,9,3,": "lower bound must be below",
         "age,integer,a,3,": "finite number",
         "age,whole,1,3,": "a type in a codebook",
         "sex,categorical,,,f|f": "f again",
