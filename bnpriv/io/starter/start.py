@@ -10,8 +10,7 @@ from typing import cast
 
 from bnpriv.checks import listing, whole
 from bnpriv.core.columns import Binned, Categorical, Integer, Real
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.queries.asked import count, histogram
 from bnpriv.core.queries.predicates import col
