@@ -9,8 +9,7 @@ for (const form of document.querySelectorAll("form")) {
       large.reportValidity();
       return;
     }
-    const button = form.querySelector("button.go");
-    form.querySelector(".waits").textContent = button.dataset.waits;
+    form.querySelector(".waits").textContent = form.querySelector("button.go")?.dataset.waits ?? "Working ...";
     setTimeout(() => { for (const each of form.querySelectorAll("button")) each.disabled = true; }, 0);
   });
   for (const each of form.querySelectorAll("input[type=file]")) each.addEventListener("change", () => each.setCustomValidity(""));
@@ -19,13 +18,6 @@ window.addEventListener("pageshow", () => {
   for (const each of document.querySelectorAll("button")) each.disabled = false;
   for (const each of document.querySelectorAll(".waits")) each.textContent = "";
 });
-for (const button of document.querySelectorAll("button[data-edges]")) {
-  button.addEventListener("click", () => {
-    const field = document.getElementById("edges");
-    field.value = button.dataset.edges;
-    field.focus();
-  });
-}
 const alerted = document.getElementById("alert");
 if (alerted) alerted.focus();
 for (const link of document.querySelectorAll("a[data-waits]")) {

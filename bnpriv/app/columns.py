@@ -152,18 +152,18 @@ def known_of(state: State) -> Started:
     """What is known of the columns, as in a model that is made next; worked out once for the same files."""
     paths = state.table, state.public, state.codebook
     stamps = tuple((os.stat(each).st_mtime_ns, os.stat(each).st_size) for each in paths if os.path.isfile(each))
-    learns = state.strength is None and state.notion == "dataset"
-    return _known(paths, tuple(names_of(state) or ()), tuple(sorted(state.read_as.items())), learns, stamps)
+    return _known(paths, tuple(names_of(state) or ()), tuple(sorted(state.read_as.items())), stamps)
 
 
 @lru_cache(maxsize=8)
 def _known(
-    paths: tuple[str, ...], names: tuple[str, ...], read_as: tuple[tuple[str, str], ...], learns: bool, stamps: object
+    paths: tuple[str, ...], names: tuple[str, ...], read_as: tuple[tuple[str, str], ...], stamps: object
 ) -> Started:
     table, public, codebook = (each or None for each in paths)
-    learn, public = (public, None) if learns else (None, public)
-    told = dict(read_as)
-    return started(table, names=names or None, codebook=codebook, public=public, learn=learn, read_as=told, draws=0)
+    by_hand = {} if codebook and not public else None
+    return started(
+        table, names=names or None, codebook=codebook, learn=public, edges=by_hand, read_as=dict(read_as), draws=0
+    )
 
 
 # --------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.columns import Binned
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy
 from bnpriv.core.networks.discrete import require_discrete
 from bnpriv.errors import BnprivError, DataError, FileError, FileProblemsError, FrameworkError, ParameterError
 from bnpriv.io.framework_file import read_framework, read_queries
