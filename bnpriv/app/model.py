@@ -178,8 +178,9 @@ def show_model(place: Place, state: State, form: Form) -> Html:
     )
     parts = [element("p", intro)]
     for first, *more in map(str.splitlines, state.told):
+        said = f"{first[:1].upper()}{first[1:]}"
         lines = element("ul", *(element("li", line) for line in more))
-        parts.append(element("details", element("summary", first), lines) if more else element("p", first))
+        parts.append(element("details", element("summary", said), lines) if more else element("p", said))
     if edges:
         graph = known.graph(edge for edge in edges if known.ready.keys() >= set(edge))
         shares = {edge: seen[edge].models if edge in seen else "" for edge in graph.edges}
@@ -234,7 +235,7 @@ def _table(state: State, known: Started, edges: Edges, seen: Mapping[tuple[str, 
             for what, text in (("remove", "Remove"), ("turn", "Turn around"))
         ]
         wrong = [refusal(form.problems[f"edge-{k}"], f"edge-{k}-refusal")] if f"edge-{k}" in form.problems else []
-        last = element("div", *buttons, *wrong, id=f"edge-{k}", tabindex="-1")
+        last = element("div", element("div", *buttons), *wrong, id=f"edge-{k}", tabindex="-1")
         stated = f"{strength:g} times" if strength else ""
         rows.append([f"{above} → {below}", "; ".join(out) or said, stated or moves, chance, last])
     caption = (

@@ -228,8 +228,8 @@ def properties_of(name: str, column: Column, dates: str = "") -> dict[str, str]:
     --------
     >>> for number, words in properties_of("age", Binned([0, 18, 65, 90])).items():
     ...     print(f"{number}: {words}")
-    count(age >= 18): how many records have age of 18 or more
-    count(age >= 65): how many records have age of 65 or more
+    count(age >= 18.0): how many records have age of 18 or more
+    count(age >= 65.0): how many records have age of 65 or more
     """
     said = name_text(name)
     if isinstance(column, Categorical):

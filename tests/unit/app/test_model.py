@@ -10,6 +10,7 @@ import pytest
 from bnpriv.app import model
 from bnpriv.app.state import read_state
 from bnpriv.io.framework_file import read_framework
+from bnpriv.text import name_text
 from tests.unit.app.page import HOSTILE, Page, protect, raw_tables, said
 
 AGE, SMOKES, INCOME = "0", "1", "2"
@@ -128,8 +129,8 @@ def test_edges_are_turned_removed_added_and_found_again(tmp_path: Path, name: st
     assert first == {("smokes", name), (name, "age")}
     shown = page.get("model")
     assert "<svg" in shown
-    assert f"smokes → {name} shown 1.72 times 1 in 10,100 Remove Turn around" in said(shown)
-    assert f"{name} → age not shown 1.13 times 0.85" in said(shown)
+    assert f"smokes → {name_text(name)} shown 1.72 times 1 in 10,100 Remove Turn around" in said(shown)
+    assert f"{name_text(name)} → age not shown 1.13 times 0.85" in said(shown)
     page.send("model", act=button(page, "turn"))
     assert edges(page) == {(name, "smokes"), (name, "age")}
     stale = button(page, "remove")
