@@ -52,8 +52,8 @@ WHATS = {
 COUNTED = ("histogram", "groups", "crosstab")
 """Of these columns need hold no numbers."""
 
-SIGNS = {"==": "is", "!=": "is not", ">=": "is at least", ">": "is above", "<=": "is at most", "<": "is below"}
-CONDITIONS, MOST_LABELS, MOST_KEPT = 4, 60, 8
+COMPARISONS = {"==": "is", "!=": "is not", ">=": "is at least", ">": "is above", "<=": "is at most", "<": "is below"}
+CONDITIONS, MOST_CHOICES, MOST_AGAIN = 4, 60, 8
 """Conditions that can be chosen; labels of a column that are listed; questions that can be taken again."""
 
 
@@ -97,7 +97,7 @@ def _building(form: Form, state: State, schema: Schema) -> Html:
     first, *others = (
         element(
             "div", choice(form, f"subject.{k}", f"Condition {k + 1}", subjects),
-            choice(form, f"sign.{k}", "How?", SIGNS.items()),
+            choice(form, f"sign.{k}", "How?", COMPARISONS.items()),
             element("div", entry(form, f"value.{k}", "Value"), data_if=f"subject.{k}", data_in="^[0-9]+$"),
             class_="condition",
         )
@@ -128,7 +128,7 @@ def _subjects(schema: Schema) -> dict[str, tuple[str, Category | None, str]]:
     found: dict[str, tuple[str, Category | None, str]] = {}
     for k, (name, column) in enumerate(schema.columns.items()):
         labels = getattr(column, "categories", ())
-        if not 0 < len(labels) <= MOST_LABELS:
+        if not 0 < len(labels) <= MOST_CHOICES:
             found[str(k)] = name, None, _bounded(schema, name)
             continue
         for n, label in enumerate(labels):
@@ -156,7 +156,7 @@ def take_question(place: Place, state: State, form: Form) -> State:
         text = f"stack({state.query}, {text})"
     with at(field):
         require_query(framework, _fits(field, text, framework.schema))
-    kept = tuple(dict.fromkeys((text, *state.queries)))[:MOST_KEPT]
+    kept = tuple(dict.fromkeys((text, *state.queries)))[:MOST_AGAIN]
     return replace(state, query=text, queries=kept, mechanism=state.mechanism if text == state.query else "")
 
 
