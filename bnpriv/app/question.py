@@ -12,7 +12,7 @@ from bnpriv import checks
 from bnpriv.app.forms import FieldError, Form, at, choice, entry, group, labelled, refusal, sending, shown, ticks
 from bnpriv.app.memory import declared, plan_at
 from bnpriv.app.state import Place, State
-from bnpriv.core.columns import Categorical, Category
+from bnpriv.core.columns import Categorical
 from bnpriv.core.frameworks.question import Framework, own_query, require_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.predicates import literal, quoted
@@ -26,10 +26,10 @@ from bnpriv.render.document import Facts
 from bnpriv.render.html import Html, element, join
 from bnpriv.tables.evaluate import require_answerable
 from bnpriv.tables.private_table.private_table import TablePlan, plan_table
-from bnpriv.tables.readings import Writing, day_text, number
-from bnpriv.text import by_times, full_text, upper_text, visible
+from bnpriv.tables.readings import Writing, number
+from bnpriv.text import by_times, clipped, full_text, upper_text, visible
 from bnpriv.views.calibration import derived_facts, errors_text, refused, verdict_badge
-from bnpriv.views.cards import belief_fact, belief_table
+from bnpriv.views.cards import belief_fact, belief_table, column_words
 from bnpriv.views.private_table import REAL_RECORDS, how_text
 from bnpriv.views.words import mechanism_text
 
@@ -53,7 +53,7 @@ COUNTED = ("histogram", "groups", "crosstab")
 """Of these columns need hold no numbers."""
 
 COMPARISONS = {"==": "is", "!=": "is not", ">=": "is at least", ">": "is above", "<=": "is at most", "<": "is below"}
-CONDITIONS, MOST_CHOICES, MOST_AGAIN = 4, 60, 8
+CONDITIONS, MOST_OPTIONS, MOST_AGAIN = 4, 60, 8
 """Conditions that can be chosen; labels of a column that are listed; questions that can be taken again."""
 
 
@@ -92,7 +92,7 @@ def _leak(framework: Framework, query: str) -> Html:
 
 def _building(form: Form, state: State, schema: Schema) -> Html:
     """The fields to build a question with; the script hides those that the question does not use."""
-    columns = [(str(k), _bounded(schema, name)) for k, name in enumerate(schema.columns)]
+    columns = [(str(k), _said(schema, name)) for k, name in enumerate(schema.columns)]
     subjects = [("", "a label or a column ..."), *((key, said) for key, (_, _, said) in _subjects(schema).items())]
     first, *others = (
         element(
@@ -123,26 +123,23 @@ def _when(used: str, *fields: Html) -> Html:
     return element("div", *fields, data_if="what", data_in=f"^({whats})$")
 
 
-def _subjects(schema: Schema) -> dict[str, tuple[str, Category | None, str]]:
+def _subjects(schema: Schema) -> dict[str, tuple[str, Any, str]]:
     """All labels, each with its column, and the columns of numbers; and how each is shown."""
-    found: dict[str, tuple[str, Category | None, str]] = {}
+    found: dict[str, tuple[str, Any, str]] = {}
     for k, (name, column) in enumerate(schema.columns.items()):
         labels = getattr(column, "categories", ())
-        if not 0 < len(labels) <= MOST_CHOICES:
-            found[str(k)] = name, None, _bounded(schema, name)
+        if not 0 < len(labels) <= MOST_OPTIONS:
+            found[str(k)] = name, None, _said(schema, name)
             continue
         for n, label in enumerate(labels):
             found[f"{k}.{n}"] = name, label, f"{visible(name)}: {visible(str(label))}"
     return found
 
 
-def _bounded(schema: Schema, name: str) -> str:
-    """A column with its bounds, or the number of its labels."""
-    column = schema.columns[name]
-    if isinstance(column, Categorical):
-        return f"{visible(name)} ({len(column.categories):,} labels)"
-    said = day_text if name in getattr(schema.dialect, "dates", ()) else full_text
-    return f"{visible(name)} ({said(column.lower)} to {said(column.upper)})"
+def _said(schema: Schema, name: str) -> str:
+    """A column with what it may hold."""
+    held, _ = column_words(schema.columns[name], dates=name in getattr(schema.dialect, "dates", ()))
+    return f"{visible(name)}: {clipped(held, 60)}"
 
 
 def take_question(place: Place, state: State, form: Form) -> State:
@@ -223,9 +220,9 @@ def _constant(text: str, name: str, schema: Schema, beyond: float = 0.0) -> str:
     value = number(text, Writing(dates="YYYY-MM-DD" if days else ""))
     if not (math.isfinite(value) and column.lower - beyond <= value <= column.upper + beyond):
         raise ParameterError(
-            f"{_bounded(schema, name)} is compared with a {'date' if days else 'number'} within its bounds",
+            f"a {'date' if days else 'number'} is needed that the column may hold, {_said(schema, name)}",
             found=checks.cut(text) if text else "nothing",
-            remedy="Write one as the bounds are written.",
+            remedy="Write one between the two, as they are written.",
         )
     return text if days else literal(int(value) if value.is_integer() and abs(value) < 2**53 else value)
 
