@@ -26,10 +26,10 @@ from bnpriv.render.document import Facts
 from bnpriv.render.html import Html, element, join
 from bnpriv.tables.evaluate import require_answerable
 from bnpriv.tables.private_table.private_table import TablePlan, plan_table
-from bnpriv.tables.readings import Writing, number
-from bnpriv.text import by_times, clipped, full_text, upper_text, visible
+from bnpriv.tables.readings import Writing, day_text, number
+from bnpriv.text import by_times, full_text, upper_text, visible
 from bnpriv.views.calibration import derived_facts, errors_text, refused, verdict_badge
-from bnpriv.views.cards import belief_fact, belief_table, column_words
+from bnpriv.views.cards import belief_fact, belief_table
 from bnpriv.views.private_table import REAL_RECORDS, how_text
 from bnpriv.views.words import mechanism_text
 
@@ -137,9 +137,12 @@ def _subjects(schema: Schema) -> dict[str, tuple[str, Any, str]]:
 
 
 def _said(schema: Schema, name: str) -> str:
-    """A column with what it may hold."""
-    held, _ = column_words(schema.columns[name], dates=name in getattr(schema.dialect, "dates", ()))
-    return f"{visible(name)}: {clipped(held, 60)}"
+    """A column with its bounds, or the number of its labels."""
+    column, days = schema.columns[name], name in getattr(schema.dialect, "dates", ())
+    if isinstance(column, Categorical):
+        return f"{visible(name)} ({len(column.categories):,} labels)"
+    said = day_text if days else full_text
+    return f"{visible(name)} ({said(column.lower)} to {said(column.upper)})"
 
 
 def take_question(place: Place, state: State, form: Form) -> State:

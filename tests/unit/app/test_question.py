@@ -84,7 +84,7 @@ def test_a_question_is_built_by_choosing(place: Place, fields: dict[str, str], t
     [
         ({"what": "count"}, "subject.0", "condition"),
         ({"what": "count", "subject__0": "3.9"}, "subject.0", "chosen"),
-        ({"what": "count", "subject__1": "5", "value__1": "x"}, "value.1", "days: whole numbers"),
+        ({"what": "count", "subject__1": "5", "value__1": "x"}, "value.1", "days (1 to 13)"),
         ({"what": "count", "subject__1": "5", "value__1": "14"}, "value.1", "column may hold"),
         ({"what": "count", "subject__1": "5", "value__1": "nan"}, "value.1", "number"),
         ({"what": "count", "subject__0": "3.2", "sign__0": ">="}, "sign.0", "categorical"),
@@ -187,7 +187,7 @@ def test_names_and_labels_that_mean_harm_stay_text(place: Place) -> None:
 
 def test_dates_are_told_and_written_as_dates(place: Place) -> None:
     state = invented(place.folder)
-    assert "born: dates 1970-01-01 to 2024-10-04" in show_question(place, state, Form())
+    assert "born (1970-01-01 to 2024-10-04)" in show_question(place, state, Form())
     since = {"what": "count", "subject__0": "1", "sign__0": ">="}
     assert built(place, state, **since, value__0="1990-12-31") == "count(born >= 1990-12-31)"
     asked = built(place, state, what="histogram", column="1", edges="1970-01-01, 1999-12-31, 2024-10-04")
@@ -199,7 +199,7 @@ def test_dates_are_told_and_written_as_dates(place: Place) -> None:
 def test_a_label_of_very_many_is_written(place: Place) -> None:
     state = invented(place.folder)
     page = show_question(place, state, Form())
-    assert "town: 100 labels" in page
+    assert "town (100 labels)" in page
     assert ">town: town 77<" not in page
     assert built(place, state, what="count", subject__0="2", value__0="town 77") == 'count(town == "town 77")'
     assert "town 7" in refused(place, state, what="count", subject__0="2", value__0="town7")[1]
