@@ -233,7 +233,7 @@ def _constant(text: str, name: str, schema: Schema, beyond: float = 0.0) -> str:
 def show_strength(place: Place, state: State, form: Form) -> Html:
     """The page with the slider; what stands under it follows the slider."""
     slider = element(
-        "input", type="range", name="slider", id="slider", min="-3", max="1", step="0.05", aria_controls="said live",
+        "input", type="range", name="slide", id="slide", min="-3", max="1", step="0.05", aria_controls="said live",
         value=f"{min(1.0, max(-3.0, math.log10(state.epsilon))):.2f}", data_live="/strength/live",
     )  # fmt: skip
     look, slide = (
@@ -245,7 +245,7 @@ def show_strength(place: Place, state: State, form: Form) -> Html:
     rare += f"one, far below one over the number of records, {full_text(1 / declared(state).schema.records)}."
     fields = group(
         "How strong?", entry(form, "epsilon", "Epsilon", full_text(state.epsilon), small, inputmode="decimal"), look,
-        labelled(form, "slider", "Or slide: from 0.001, very strong, to 10, very weak", slider), slide,
+        labelled(form, "slide", "Or slide: from 0.001, very strong, to 10, very weak", slider), slide,
         entry(form, "delta", "Delta", full_text(state.delta), rare, inputmode="decimal"),
     )  # fmt: skip
     asked = element("p", "Your question: ", html.code(state.query), class_="lead")
@@ -268,7 +268,7 @@ def _strength(state: State, form: Form) -> State:
     """Epsilon, delta, and the way to release, as they were written and chosen."""
     epsilon, delta = form.number("epsilon"), form.number("delta") or 0.0
     if form.text("act") == "slide":
-        epsilon = float(f"{10 ** min(3.0, form.number('slider') or 0.0):.2g}")
+        epsilon = float(f"{10 ** min(3.0, form.number('slide') or 0.0):.2g}")
     with at("epsilon"):
         if epsilon is None:
             raise ParameterError("epsilon is needed", found="none", remedy="Write a number above 0, as 1.")

@@ -222,7 +222,7 @@ def words(markup: str) -> str:
 
 @pytest.mark.parametrize("typed", ["0.123456789", "1e-3", "9.999", "2", "0.30000000000000004"])
 def test_what_is_typed_is_kept_exactly_and_shown_again(place: Place, typed: str) -> None:
-    state = strength(place, epsilon=typed, slider="-1")
+    state = strength(place, epsilon=typed, slide="-1")
     assert state.epsilon == float(typed)
     shown = re.search('id="epsilon" value="([^"]+)"', show_strength(place, state, Form()))
     assert shown is not None
@@ -249,11 +249,11 @@ def test_a_delta_that_cannot_be_is_refused_beside_its_field(typed: str) -> None:
 
 
 def test_the_slider_without_a_script_is_taken_by_its_button(place: Place) -> None:
-    assert strength(place, epsilon="0.7", slider="-0.5", act="slide").epsilon == 0.32
-    assert strength(place, epsilon="0.7", slider="-0.5", act="look").epsilon == 0.7
-    assert strength(place, epsilon="0.7", slider="-0.5").epsilon == 0.7
+    assert strength(place, epsilon="0.7", slide="-0.5", act="slide").epsilon == 0.32
+    assert strength(place, epsilon="0.7", slide="-0.5", act="look").epsilon == 0.7
+    assert strength(place, epsilon="0.7", slide="-0.5").epsilon == 0.7
     with pytest.raises(FieldError):
-        strength(place, epsilon="0.7", slider="nan", act="slide")
+        strength(place, epsilon="0.7", slide="nan", act="slide")
 
 
 def test_error_and_belief_follow_epsilon(place: Place) -> None:
