@@ -70,7 +70,7 @@ def hospital_to_release(visitor: Visitor, epsilon: str = "0.5", budget: str = "0
     visitor.choose("table", "patients.parquet")
     visitor.press("Go on")
     visitor.press("Question")
-    visitor.choose("subject.0", "days (0 to 30)")
+    visitor.choose("subject.0", "days (1 to 13)")
     visitor.choose("sign.0", "is at least")
     visitor.write("value.0", "8")
     visitor.press("Build it")
