@@ -25,7 +25,7 @@ from bnpriv.render import html
 from bnpriv.render.as_html import block, inline
 from bnpriv.render.html import Html, element, join
 from bnpriv.tables.evaluate import require_answerable
-from bnpriv.tables.private_table.plan import TablePlan, plan_table
+from bnpriv.tables.private_table.private_table import TablePlan, plan_table
 from bnpriv.tables.readings import Writing, day_text, number
 from bnpriv.text import by_times, full_text, number_text, upper_text, visible
 from bnpriv.views.calibration import errors_text, refused, verdict_badge

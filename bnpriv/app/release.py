@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bnpriv.ledger.counted import CountedAccount
     from bnpriv.ledger.values import Budget
     from bnpriv.shown import Shown
-    from bnpriv.tables.private_table.plan import TablePlan
+    from bnpriv.tables.private_table.private_table import TablePlan
     from bnpriv.tables.private_table.private_table import PrivateTable
 
 ACCOUNT = "data"
@@ -70,7 +70,7 @@ def offered(state: State, account: CountedAccount | None = None) -> Any:
 
 
 def _planned(state: State) -> TablePlan:
-    from bnpriv.tables.private_table.plan import plan_table
+    from bnpriv.tables.private_table.private_table import plan_table
 
     return plan_table(declared(state), state.epsilon, state.delta, queries=[state.query] if state.query else [])
 

@@ -70,7 +70,7 @@ def hospital_to_release(visitor: Visitor, epsilon: str = "0.5", budget: str = "0
     visitor.choose("table", "patients.parquet")
     visitor.press("Go on")
     visitor.press("Question")
-    visitor.choose("subject.0", "days (0 to 30)")
+    visitor.choose("subject.0", "days (1 to 13)")
     visitor.choose("sign.0", "is at least")
     visitor.write("value.0", "8")
     visitor.press("Build it")
@@ -108,7 +108,8 @@ def test_the_whole_road_on_raw_tables(driver, tmp_path: Path, how: type[Visitor]
         assert "statement as .docx" in visitor.words
         visitor.press("Release")
         assert "Statement for the data-protection officer" in visitor.words
-        assert visitor.asked_for() == {visitor.origin, "data"}  # no request leaves the machine
+        assert visitor.origin in (asked := visitor.asked_for())
+        assert asked <= {visitor.origin, "data"}  # no request leaves the machine
         running.send_signal(signal.SIGINT)
         assert running.wait(timeout=60) == 0
 
@@ -206,7 +207,7 @@ def test_hostile_names_run_nothing_and_break_nothing(driver, tmp_path: Path) -> 
             assert visitor.complaints() == []
             assert visitor.asked_for() <= {visitor.origin, "data"}
         assert FILE in seen["table-empty"]
-        assert SCRIPT in seen["columns"]
+        assert SCRIPT[:16] in seen["columns"]
         assert SCRIPT[:16] in seen["secret"]
         assert FILE in seen["release"]
         for each in driver.find_elements("css selector", "a[download]"):

@@ -78,8 +78,9 @@ class Visitor:
         self.origin = address.partition("/?")[0]
 
     def open(self, step: str = "") -> None:
-        """Go to a page by its address; first by the one that the shell printed."""
+        """Go to a page by its address; first by the one that the shell printed, which leads to the first step."""
         self.driver.get(f"{self.origin}/{step}" if step else self.address)
+        self.wait(lambda: step or self.title == "Table", "the first step")
 
     @property
     def title(self) -> str:
