@@ -6,11 +6,9 @@ from typing import Any
 
 from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.evidence.structural import structural_evidence
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
 from bnpriv.core.frameworks.guarantee import observer_text
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
-from bnpriv.core.frameworks.value import ValuePrivacy
 from bnpriv.core.mechanisms.certificate import posterior_of
 from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import GivenAnswer, Query

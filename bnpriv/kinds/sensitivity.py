@@ -33,8 +33,7 @@ from bnpriv.core.networks.graph import Graph
 from bnpriv.core.secrets import SecretPair
 from bnpriv.errors import NetworkError, Refusal
 from bnpriv.kind import kind_of
-from bnpriv.kinds.junction.messages import CliqueLaws, OutOfRangeError, summed, weights_of
-from bnpriv.kinds.junction.tree import JunctionTree
+from bnpriv.kinds.junction.tree import CliqueLaws, JunctionTree, OutOfRangeError, summed, weights_of
 from bnpriv.text import number_text, visible
 
 MOST_GRADIENT_CELLS = 2**21

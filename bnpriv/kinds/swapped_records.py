@@ -25,7 +25,7 @@ from bnpriv.core.columns import Categorical
 from bnpriv.core.distributions import FUNCTION_ERROR, magnitude
 from bnpriv.core.evidence.laws import CUSTOM, class_query, moves, unknown_law
 from bnpriv.core.evidence.records import added_by, node_cells, rounding_of, told_by
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy
 from bnpriv.core.influence.finite import independent_parts
 from bnpriv.core.networks.discrete import DiscreteNetwork, require_discrete
 from bnpriv.core.networks.factors import LogTable, marginal

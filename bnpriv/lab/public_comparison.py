@@ -21,7 +21,7 @@ from bnpriv.core.evidence.laws import OTHERS, cells_of, class_laws, class_query,
 from bnpriv.core.evidence.records import rounding_of
 from bnpriv.core.frameworks.question import Framework, require_framework, require_query
 from bnpriv.core.mechanisms.base import Calibration
-from bnpriv.core.mechanisms.tight import record_loss
+from bnpriv.core.mechanisms.law_mechanisms import record_loss
 from bnpriv.core.noise import Laplace, NoNoise
 from bnpriv.core.queries.asked import stack
 from bnpriv.core.queries.base import Query, normal_form

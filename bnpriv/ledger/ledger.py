@@ -15,33 +15,31 @@ from bnpriv import checks
 from bnpriv.core.accounting.entries import rounded_up
 from bnpriv.core.interrupts import NOTHING_CHARGED
 from bnpriv.errors import BnprivError, BudgetError, LedgerError, ParameterError, Refusal
-from bnpriv.ledger.chain import (
+from bnpriv.ledger.store import LedgerStore, store_at
+from bnpriv.ledger.values import (
     START,
+    Account,
+    Budget,
+    Charge,
+    LedgerCheck,
     LedgerRow,
+    Receipt,
+    StoredAnswer,
+    Uncopied,
     append_row,
     canonical,
     chain_numbers,
     chain_state,
     changed,
+    check_entry,
     check_form,
     check_row,
     enter_chain,
+    is_key,
+    read_exact,
     require_version,
     row_after,
     rows_of,
-)
-from bnpriv.ledger.store import LedgerStore, store_at
-from bnpriv.ledger.values import (
-    Account,
-    Budget,
-    Charge,
-    LedgerCheck,
-    Receipt,
-    StoredAnswer,
-    Uncopied,
-    check_entry,
-    is_key,
-    read_exact,
     total_text,
 )
 from bnpriv.text import Json

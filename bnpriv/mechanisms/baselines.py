@@ -21,8 +21,7 @@ from bnpriv.core.mechanisms.certificate import Certificate
 from bnpriv.core.mechanisms.column import ColumnMechanism, columns_refusal, noise_for
 from bnpriv.core.mechanisms.k_fold import Coupled
 from bnpriv.core.mechanisms.law_decision import are_normal, distance_of, moved_by
-from bnpriv.core.mechanisms.tight import TightMechanism, record_loss
-from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
+from bnpriv.core.mechanisms.law_mechanisms import TightMechanism, WassersteinMechanism, record_loss
 from bnpriv.core.mechanisms.weights import Found
 from bnpriv.core.noise import ContinuousNoise, Gaussian, Laplace, Noise
 from bnpriv.core.privacy_curves import LaplacePair

@@ -26,7 +26,7 @@ from bnpriv.mechanisms.optimal.supports import Constraints
 from bnpriv.text import Json, lower_text, number_text
 
 if TYPE_CHECKING:
-    from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+    from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy
 
 # --------------------------------------------------------------------------------------------------
 # A framework that hides fewer pairs of secrets than another: no mechanism that hides more errs by less.

@@ -209,35 +209,32 @@ def test_hostile_names_run_nothing_and_break_nothing(driver, tmp_path: Path) -> 
         assert FILE in seen["table-empty"]
         assert SCRIPT[:16] in seen["columns"]
         assert SCRIPT[:16] in seen["secret"]
-        assert FILE in seen["release"]
+        assert FILE[:12] in seen["release"]
         for each in driver.find_elements("css selector", "a[download]"):
             assert each.get_attribute("href").startswith(f"{visitor.origin}/download/")
 
 
-@pytest.mark.parametrize("path", ["?token=wrong", "?token=", "table", "static/app.js", "download/framework/all"])
-def test_who_has_no_token_sees_nothing(driver, hospital: str, path: str) -> None:
+def test_who_has_no_token_sees_nothing(driver, hospital: str) -> None:
     visitor = Visitor(driver, hospital)
-    visitor.open(path)
-    assert visitor.title == "Refused"
-    assert "patients" not in driver.page_source
+    for path in ("?token=wrong", "?token=", "table", "static/app.js", "download/framework/all"):
+        visitor.open(path)
+        assert visitor.title == "Refused", path
+        assert "patients" not in driver.page_source
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "static/..%2f..%2fserver.py", "static/../server.py", "download/framework/..%2f..%2fledger.db",
-        "download/0/..%2fstate.json", "..%2fledger.db", "ledger.db", "ledger.session/state.json",
-    ],
-)  # fmt: skip
-def test_an_address_reaches_no_file(driver, hospital: str, path: str) -> None:
+def test_an_address_reaches_no_file(driver, hospital: str, tmp_path: Path) -> None:
     visitor = Visitor(driver, hospital)
     visitor.open()
-    answer = driver.execute_async_script(
-        "const done = arguments[1]; fetch(arguments[0]).then(async (a) => done([a.status, await a.text()]))", f"/{path}"
-    )
-    assert answer[0] == 404
-    assert "import" not in answer[1]
-    assert "SQLite" not in answer[1]
+    kept = next(tmp_path.rglob("state.json")).relative_to(tmp_path)
+    for path in (
+        "static/..%2f..%2fserver.py", "static/../server.py", "download/framework/..%2f..%2fledger.db",
+        "download/0/..%2fstate.json", "..%2fpatients.parquet", "patients.parquet",
+        str(kept), f"static/..%2f..%2f{kept}",
+    ):  # fmt: skip
+        asked = "const done = arguments[1]; fetch(arguments[0]).then(async (a) => done([a.status, await a.text()]))"
+        status, text = driver.execute_async_script(asked, f"/{path}")
+        assert status == 404, path
+        assert not any(each in text for each in ("import", "PAR1", "bnpriv app")), path
 
 
 def test_a_table_outside_the_folder_is_refused(driver, hospital: str, tmp_path: Path) -> None:

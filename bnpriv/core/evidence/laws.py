@@ -33,8 +33,7 @@ from bnpriv.core.evidence.records import (
     too_slow,
 )
 from bnpriv.core.evidence.structural import numbers_in_bins
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy
 from bnpriv.core.frameworks.protected import predicate_text
 from bnpriv.core.influence.finite import joint_law
 from bnpriv.core.networks.base import Network, drivers

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from bnpriv import progress
 from bnpriv.bound import FloatArray
 from bnpriv.core.column_laws import ColumnLaw
-from bnpriv.core.distributions import Atoms, Normal
-from bnpriv.core.draws import Draws
+from bnpriv.core.distributions import Atoms, Draws, Normal
 from bnpriv.core.frozen import Cache
 from bnpriv.core.queries.base import NormalForm
 from bnpriv.core.queries.contribution import answers

@@ -13,11 +13,10 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.core.columns import Categorical, State
-from bnpriv.core.draws import Draws, gathered
+from bnpriv.core.distributions import Draws, gathered
 from bnpriv.core.evidence.constraints import ComputedLaws, Constraint, DrawFacts, LawPair, Laws
 from bnpriv.core.evidence.records import rounding_of
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy
 from bnpriv.core.networks.base import drivers
 from bnpriv.core.queries.base import NormalForm, Query, normal_form
 from bnpriv.core.schema import Schema

@@ -21,7 +21,7 @@ from bnpriv.core.columns import Categorical
 from bnpriv.core.distributions import Atoms, ExactLaw, Normal
 from bnpriv.core.evidence.constraints import LawPair
 from bnpriv.core.evidence.laws import laws
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DistributionalAttributePrivacy
 from bnpriv.core.influence.finite import joint_law
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.networks.base import drivers

@@ -13,7 +13,7 @@ from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.core.columns import State
-from bnpriv.core.frameworks.value import ValuePrivacy
+from bnpriv.core.frameworks.attributes import ValuePrivacy
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.queries.base import NormalForm, normal_form
 from bnpriv.core.queries.contribution import answers

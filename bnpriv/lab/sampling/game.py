@@ -17,10 +17,8 @@ from bnpriv.core.columns import GAP_MARK, Categorical, State
 from bnpriv.core.distributions import Normal
 from bnpriv.core.evidence.constraints import Constraint, Laws
 from bnpriv.core.evidence.laws import laws
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
 from bnpriv.core.frameworks.pairs import DistributionPrivacy, draws_tables
-from bnpriv.core.frameworks.value import ValuePrivacy
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.networks.base import Network, forward_of
 from bnpriv.core.networks.discrete import no_tables

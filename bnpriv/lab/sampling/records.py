@@ -33,10 +33,8 @@ from bnpriv.core.evidence.laws import (
 )
 from bnpriv.core.evidence.records import node_cells, record_law, state_cells
 from bnpriv.core.evidence.structural import influences
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
 from bnpriv.core.frameworks.question import Framework
-from bnpriv.core.frameworks.value import ValuePrivacy
 from bnpriv.core.influence.finite import joint_law
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.networks.discrete import DiscreteNetwork

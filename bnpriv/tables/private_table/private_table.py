@@ -43,7 +43,7 @@ from bnpriv.tables.reader import collected, opened
 from bnpriv.text import number_text, shorter, visible
 
 if TYPE_CHECKING:
-    from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+    from bnpriv.core.frameworks.attributes import DistributionalAttributePrivacy
     from bnpriv.render.document import Document, Section
     from bnpriv.text import Json
 

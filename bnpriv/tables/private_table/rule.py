@@ -15,7 +15,7 @@ from bnpriv import checks
 from bnpriv.bound import Kind, least_whole, up
 from bnpriv.core.columns import GAP_MARK, Categorical
 from bnpriv.core.evidence.laws import OTHERS, Counts, cells_of
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
 from bnpriv.core.frameworks.protected import ProtectedSecret, property_secret

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-import bnpriv.core.draws as draws_module
+import bnpriv.core.distributions as draws_module
 from bnpriv.bound import up
-from bnpriv.core.draws import Draws, gathered, gathered_again, missed
+from bnpriv.core.distributions import Draws, gathered, gathered_again, missed
 from bnpriv.core.evidence.constraints import DrawFacts, LawPair
 from bnpriv.core.mechanisms.law_decision import missed_by
 from bnpriv.core.privacy_curves import LARGEST_BEND

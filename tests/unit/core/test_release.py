@@ -13,7 +13,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.columns import Categorical, Integer, Real
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DistributionalAttributePrivacy
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.noise import Gaussian, Laplace, Noise, NoNoise

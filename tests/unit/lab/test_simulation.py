@@ -14,7 +14,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.column_laws import NormalDistribution
 from bnpriv.core.evidence.structural import influences
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DistributionalAttributePrivacy
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.queries.base import normal_form

@@ -12,9 +12,18 @@ import pytest
 
 from bnpriv.errors import BnprivError, BudgetError, LedgerError, ParameterError, Refusal, RefusedError
 from bnpriv.ledger import store as ledger_store
-from bnpriv.ledger.chain import START, append_row, canonical, chain_state, enter_chain, row_after, row_hash
 from bnpriv.ledger.ledger import Ledger, account_content
-from bnpriv.ledger.values import Budget, total_text
+from bnpriv.ledger.values import (
+    START,
+    Budget,
+    append_row,
+    canonical,
+    chain_state,
+    enter_chain,
+    row_after,
+    row_hash,
+    total_text,
+)
 from tests.ledgers import TENTH, opened, released, summed
 
 

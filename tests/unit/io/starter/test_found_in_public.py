@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import bnpriv as bp
 from bnpriv.cli import app
 from bnpriv.core.columns import Binned
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy
 from bnpriv.errors import FewRecordsWarning, FoundInPublicWarning, ParameterError
 from bnpriv.io.framework_file import read_framework
 from bnpriv.io.starter.codebook import numbers_as_states
