@@ -68,16 +68,16 @@ def hospital_to_release(visitor: Visitor, epsilon: str = "0.5", budget: str = "0
     """Go to the release of a question on the hospital, and stop before it is asked for."""
     visitor.open()
     visitor.choose("table", "patients.parquet")
-    visitor.press("Go on")
+    visitor.send("table")
     visitor.press("Question")
     visitor.choose("subject.0", "days (1 to 13)")
     visitor.choose("sign.0", "is at least")
     visitor.write("value.0", "8")
-    visitor.press("Build it")
+    visitor.send("what")
     assert "count(days >= 8)" in visitor.words
     visitor.press("Go on")
     visitor.write("epsilon", epsilon)
-    visitor.press("Go on")
+    visitor.send("epsilon")
     assert visitor.title == "Release", visitor.words
     visitor.write("budget", budget)
 
@@ -118,7 +118,7 @@ def test_the_whole_road_on_raw_tables(driver, tmp_path: Path, how: type[Visitor]
 def test_the_whole_road_on_the_hospital(driver, hospital: str, tmp_path: Path, how: type[Visitor]) -> None:
     visitor = how(driver, hospital)
     hospital_to_release(visitor)
-    visitor.press("Release")
+    visitor.send("budget")
     assert "Statement for the data-protection officer" in visitor.words
     assert spent(tmp_path) == (1, pytest.approx(0.5))
     assert visitor.complaints() == []
@@ -133,7 +133,7 @@ def test_a_file_that_is_handed_over(driver, raw: str, tmp_path: Path) -> None:
     visitor.field("table-file").send_keys(str(tmp_path / "elsewhere" / "mine.csv"))
     visitor.choose("public", "public.csv")
     visitor.write("records", "1000")
-    visitor.press("Go on")
+    visitor.send("records")
     assert visitor.title == "Columns"
     visitor.open("table")
     assert "mine.csv" in visitor.words
@@ -248,7 +248,7 @@ def test_a_table_outside_the_folder_is_refused(driver, hospital: str, tmp_path: 
             "const s = document.getElementById('table'); s.options[0].value = arguments[0]; s.selectedIndex = 0",
             name,
         )
-        visitor.press("Go on")
+        visitor.send("table")
         assert visitor.title == "Table (refused)"
         assert visitor.field("table-refusal").is_displayed()
         assert "root:" not in driver.page_source
@@ -421,7 +421,7 @@ def test_axe_finds_nothing_serious(finished: Visitor, width: int, scheme: str) -
         finished.open("question" if step == "refused" else step)
         if step == "refused":
             finished.write("query", "count(smokes == yes")
-            finished.press("Take this text")
+            finished.send("query")
             assert finished.title == "Question (refused)"
         finished.ask("for (const each of document.querySelectorAll('details')) each.open = true")
         finished.ask(script)
