@@ -15,7 +15,7 @@ from bnpriv.app import question
 from bnpriv.app.forms import FieldError, Form
 from bnpriv.app.question import WHATS, live_strength, show_question, show_strength, take_question, take_strength
 from bnpriv.app.state import Place, State, read_state
-from bnpriv.errors import BnprivError
+from bnpriv.errors import BnprivError, ParameterError
 from bnpriv.io.examples import example_data, example_path
 from tests.unit.app.page import HOSTILE, Page, ready, said
 
@@ -222,7 +222,7 @@ def words(markup: str) -> str:
 
 @pytest.mark.parametrize("typed", ["0.123456789", "1e-3", "9.999", "2", "0.30000000000000004"])
 def test_what_is_typed_is_kept_exactly_and_shown_again(place: Place, typed: str) -> None:
-    state = strength(place, epsilon=typed, slide="-1")
+    state = strength(place, epsilon=typed, slider="-1")
     assert state.epsilon == float(typed)
     shown = re.search('id="epsilon" value="([^"]+)"', show_strength(place, state, Form()))
     assert shown is not None
@@ -249,11 +249,11 @@ def test_a_delta_that_cannot_be_is_refused_beside_its_field(typed: str) -> None:
 
 
 def test_the_slider_without_a_script_is_taken_by_its_button(place: Place) -> None:
-    assert strength(place, epsilon="0.7", slide="-0.5", act="slide").epsilon == 0.32
-    assert strength(place, epsilon="0.7", slide="-0.5", act="look").epsilon == 0.7
-    assert strength(place, epsilon="0.7", slide="-0.5").epsilon == 0.7
+    assert strength(place, epsilon="0.7", slider="-0.5", act="slide").epsilon == 0.32
+    assert strength(place, epsilon="0.7", slider="-0.5", act="look").epsilon == 0.7
+    assert strength(place, epsilon="0.7", slider="-0.5").epsilon == 0.7
     with pytest.raises(FieldError):
-        strength(place, epsilon="0.7", slide="nan", act="slide")
+        strength(place, epsilon="0.7", slider="nan", act="slide")
 
 
 def test_error_and_belief_follow_epsilon(place: Place) -> None:
@@ -261,7 +261,7 @@ def test_error_and_belief_follow_epsilon(place: Place) -> None:
     for epsilon in ("0.1", "1", "3"):
         told = words(live_strength(ASKED, form(epsilon=epsilon, delta="0")))
         moved = re.search(r"become at most ([\d.,]+) to 1", told)
-        off = re.search(r"Off by ([\d.,]+) on average", told)
+        off = re.search(r"off by ([\d.,]+) on average", told)
         assert moved is not None
         assert off is not None
         odds.append(float(moved[1].replace(",", "")))
@@ -291,6 +291,13 @@ def test_every_mechanism_is_there_with_its_error_or_why_not() -> None:
     assert "useless" in words(live)
 
 
+def test_of_an_answer_that_is_worked_out_the_errors_are_those_of_its_numbers() -> None:
+    asked = replace(ASKED, query="std(days)")
+    live = words(live_strength(asked, form(epsilon="1", delta="0")))
+    assert "The answer is worked out of numbers off by" in live
+    assert "the answer of 95 % of releases errs by at most" in live
+
+
 def test_the_way_to_release_that_was_chosen_is_said_and_kept(place: Place) -> None:
     picked = {"epsilon": "0.3", "mechanism": "WassersteinMechanism()"}
     live = live_strength(ASKED, form(delta="0", **picked))
@@ -298,7 +305,7 @@ def test_the_way_to_release_that_was_chosen_is_said_and_kept(place: Place) -> No
     assert strength(place, **picked).mechanism == "WassersteinMechanism()"
     table = strength(place, epsilon="0.3", form="table")
     assert table.form == "table"
-    assert "A private table" in words(live_strength(table, Form()).partition('<div id="live">')[0])
+    assert "private table" in words(live_strength(table, Form()).partition('<div id="live">')[0])
     assert strength(place, table, epsilon="0.3", form="answer").form == "answer"
 
 
@@ -319,7 +326,7 @@ def test_where_no_private_table_is_possible_that_is_said(place: Place) -> None:
     assert wrong.value.field == "form"
 
 
-def test_the_table_is_told_where_nothing_hides_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_is_told_where_nothing_hides_the_answer(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     from bnpriv.app.memory import plan_at
     from bnpriv.mechanisms.plan import Plan
 
@@ -327,6 +334,10 @@ def test_the_table_is_told_where_nothing_hides_the_answer(monkeypatch: pytest.Mo
         return Plan(calibrations=(), refusals=plan_at(ASKED.framework, ASKED.query, 1.0, 0.0).refusals)
 
     monkeypatch.setattr(question, "plan_at", none)
+    assert strength(place, epsilon="1", form="table").form == "table"
+    with pytest.raises(FieldError) as wrong:
+        strength(place, epsilon="1")
+    assert wrong.value.field == "form"
     live = live_strength(ASKED, form(epsilon="1", delta="0"))
     assert re.search('name="form" id="form-0" value="table" checked', live)
     assert "mechanism-0" not in live
@@ -360,7 +371,7 @@ def test_a_slow_plan_keeps_no_other_page_waiting(hospital: Page, monkeypatch: py
     def slow(*asked: object) -> object:
         started.append(time.monotonic())
         time.sleep(1.5)
-        raise AssertionError
+        raise ParameterError("a plan", found="a slow one", remedy="Wait.")
 
     monkeypatch.setattr(question, "plan_at", slow)
     ask = Thread(target=lambda: hospital.client.get("/strength/live", params={"epsilon": "1", "delta": "0"}))
