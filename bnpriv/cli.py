@@ -610,6 +610,7 @@ def init(
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
 ) -> None:
     """Start a framework file for a table of your own, from its header and what is public about it."""
+    from bnpriv.io.starter.codebook import texts_listed
     from bnpriv.io.starter.files import DEFAULT_NOTION, asked_notion, files_to_start
 
     chosen = notion or asked_notion()
@@ -627,7 +628,7 @@ def init(
             network=network,
             public=public,
             codebook=codebook,
-            names=None if names is None else [name.strip() for name in names.split(",")],
+            names=None if names is None else texts_listed(names),
             protect=protect or (),
             records=records,
             read_as=_read_as(read_as or ()),

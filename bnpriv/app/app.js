@@ -9,8 +9,7 @@ for (const form of document.querySelectorAll("form")) {
       large.reportValidity();
       return;
     }
-    const button = form.querySelector("button.go");
-    form.querySelector(".waits").textContent = button.dataset.waits;
+    form.querySelector(".waits").textContent = form.querySelector("button.go")?.dataset.waits ?? "Working ...";
     setTimeout(() => { for (const each of form.querySelectorAll("button")) each.disabled = true; }, 0);
   });
   for (const each of form.querySelectorAll("input[type=file]")) each.addEventListener("change", () => each.setCustomValidity(""));
@@ -19,13 +18,6 @@ window.addEventListener("pageshow", () => {
   for (const each of document.querySelectorAll("button")) each.disabled = false;
   for (const each of document.querySelectorAll(".waits")) each.textContent = "";
 });
-for (const button of document.querySelectorAll("button[data-edges]")) {
-  button.addEventListener("click", () => {
-    const field = document.getElementById("edges");
-    field.value = button.dataset.edges;
-    field.focus();
-  });
-}
 const alerted = document.getElementById("alert");
 if (alerted) alerted.focus();
 for (const link of document.querySelectorAll("a[data-waits]")) {
@@ -38,47 +30,36 @@ for (const part of document.querySelectorAll("[data-if]")) {
 }
 const slider = document.querySelector("input[data-live]");
 if (slider) {
-  const field = (name) => document.getElementById(name), epsilon = field("epsilon"), delta = field("delta"), said = field("said"), live = field("live");
+  const field = (name) => document.getElementById(name), epsilon = field("epsilon"), delta = field("delta");
   let waiting = 0, busy = false, again = [];
   for (const part of document.querySelectorAll("[data-plain]")) part.hidden = true;
-  const follow = () => {
-    slider.value = Math.log10(Number(epsilon.value));
-    slider.setAttribute("aria-valuetext", "epsilon " + epsilon.value);
-  };
-  const show = (made, whole) => {
-    for (const name of ["epsilon", "delta"]) {
-      field(name + "-refusal")?.remove();
-      field(name).removeAttribute("aria-invalid");
-      const wrong = made.getElementById(name + "-refusal");
-      if (wrong) { field(name).after(wrong); field(name).setAttribute("aria-invalid", "true"); }
+  const name = () => slider.setAttribute("aria-valuetext", "epsilon " + epsilon.value);
+  const show = (made, parts) => {
+    for (const each of [epsilon, delta]) {
+      const id = each.id + "-refusal", wrong = made.getElementById(id);
+      field(id)?.remove();
+      each.removeAttribute("aria-invalid");
+      if (wrong) { each.after(wrong); each.setAttribute("aria-invalid", "true"); each.setAttribute("aria-errormessage", id); }
     }
-    if (whole) live.replaceChildren(...made.getElementById("live").childNodes);
-    said.replaceChildren(...made.getElementById("said").childNodes);
+    for (const part of new Set(parts)) field(part).replaceChildren(...made.getElementById(part).childNodes);
   };
   // one request at a time: what is moved meanwhile is asked for when the answer is there
-  const ask = async (whole) => {
-    if (busy) { again.push(whole); return; }
+  const ask = async (...parts) => {
+    if (busy) { again.push(...parts); return; }
     busy = true;
-    live.setAttribute("aria-busy", "true");
-    const long = setTimeout(() => { said.textContent = "Working it out ..."; }, 500);
-    const made = document.createElement("template");
+    const long = setTimeout(() => { field("said").textContent = "Working it out ..."; }, 500);
     try {
-      made.innerHTML = await (await fetch(slider.dataset.live + "?" + new URLSearchParams(new FormData(slider.form)))).text();
-      clearTimeout(long);
-      show(made.content, whole);
-    } catch { said.textContent = "No answer: is the server still running in the shell?"; }
+      const made = document.createElement("template"), sent = new URLSearchParams(new FormData(slider.form));
+      made.innerHTML = await (await fetch(slider.dataset.live + "?" + sent)).text();
+      show(made.content, parts);
+    } catch { field("said").textContent = "No answer: does bnpriv serve still run in the shell?"; }
     clearTimeout(long);
-    live.removeAttribute("aria-busy");
     busy = false;
-    if (again.length) { whole = again.includes(true); again = []; ask(whole); }
+    if (again.length) ask(...again.splice(0));
   };
-  const soon = () => { clearTimeout(waiting); waiting = setTimeout(ask, 150, true); };
-  slider.addEventListener("input", () => {
-    epsilon.value = Number(Math.pow(10, Number(slider.value)).toPrecision(2));
-    slider.setAttribute("aria-valuetext", "epsilon " + epsilon.value);
-    soon();
-  });
-  for (const each of [epsilon, delta]) each.addEventListener("input", () => { follow(); soon(); });
-  live.addEventListener("change", () => ask(false));  // a new list would take the focus away
-  follow();
+  const soon = () => { clearTimeout(waiting); waiting = setTimeout(ask, 150, "said", "live"); };
+  slider.addEventListener("input", () => { epsilon.value = Number((10 ** slider.value).toPrecision(2)); name(); soon(); });
+  for (const each of [epsilon, delta]) each.addEventListener("input", () => { slider.value = Math.log10(epsilon.value); name(); soon(); });
+  field("live").addEventListener("change", () => ask("said"));  // a new list would take the focus away
+  name();
 }

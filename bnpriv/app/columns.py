@@ -18,7 +18,7 @@ from bnpriv.core.schema import Column
 from bnpriv.digest import sha256
 from bnpriv.errors import BnprivError, ParameterError
 from bnpriv.io.starter.codebook import Described, codebook_text, read_codebook, texts_listed, with_fact
-from bnpriv.io.starter.header import first_line, is_text_file, looks_like_a_record, write_with_names
+from bnpriv.io.starter.header import Header, first_line, is_text_file, looks_like_a_record, write_with_names
 from bnpriv.io.starter.started import Started, described_header, started
 from bnpriv.render import html
 from bnpriv.render.html import Html, element, join
@@ -43,10 +43,8 @@ NAMED = "-with-names.csv"
 
 
 def _offered(place: Place, held: str, endings: tuple[str, ...]) -> dict[str, tuple[str, str]]:
-    """What can be chosen: label and path of the files of the folder, and of all that was handed over."""
+    """What can be chosen, with label and path: the files of the folder, and what was handed over."""
     offered = {each: (each, place.chosen(each, endings)) for each in place.listed(endings)}
-    handed = [path for path in sorted(place.uploads.glob("*/*")) if path.suffix in endings]
-    offered |= {f"*{path.parent.name}": (f"handed over: {path.name}", str(path)) for path in handed}
     known = {path for _, path in offered.values()}
     return offered | ({"*": (f"as before: {Path(held).name}", held)} if held and held not in known else {})
 
@@ -104,34 +102,34 @@ def take_table(place: Place, state: State, form: Form) -> State:
     with at("records"):
         remedy = "Write how many rows the table has, which is a public fact."
         records = whole("the number of records", 0 if count is None else count, remedy=remedy)
-    new = _named(place, replace(state, **held, records=records, names=form.text("names")), beside)
-    codebook = beside["book"] if new.book else beside["table"]
+    new = replace(state, **held, records=records, names=form.text("names"))
+    header = _header(new, beside)
     new = with_facts(place, new, all_of_them=False)
-    with at(codebook):
+    with at(beside["book"] if new.book else beside["table"]):
         known_of(replace(new, public=""))
     with at(beside["public"]):
         known = known_of(new)
+    if header.lacks_names:
+        copy = place.uploads / secrets.token_hex(8) / f"{Path(new.table).stem[:60]}{NAMED}"
+        copy.parent.mkdir(mode=0o700)
+        write_with_names(Path(new.table), header.names, copy)
+        new = replace(new, table=str(copy))
     return new if _still_made(state, new, known) else replace(new, framework="")
 
 
-def _named(place: Place, new: State, beside: Mapping[str, str]) -> State:
-    """Read the names of the columns; a table without a line of names goes on as a copy with one."""
+def _header(new: State, beside: Mapping[str, str]) -> Header:
+    """The names of the columns, which a table without a line of names has from the form or the codebook."""
     with at(beside["book"]):
         _ = read_codebook(new.book) if new.book else None
     with at(beside["table"]):
         first = first_line(Path(new.table)) if is_text_file(new.table) else []
     with at("names" if new.names or looks_like_a_record(first) else beside["table"]):
         header = described_header(new.table, names_of(new), new.book or None)[0]
-        if not header.lacks_names:
-            return new
-        if new.table.endswith(NAMED):
+        if header.lacks_names and new.table.endswith(NAMED):
             raise ParameterError(
                 "the names that were added stand in this copy", found="others", remedy="Choose the table itself."
             )
-        copy = place.uploads / secrets.token_hex(8) / f"{Path(new.table).stem[:60]}{NAMED}"
-        copy.parent.mkdir(mode=0o700)
-        write_with_names(Path(new.table), header.names, copy)
-    return replace(new, table=str(copy))
+    return header
 
 
 def _still_made(old: State, new: State, known: Started) -> bool:
@@ -153,17 +151,18 @@ def known_of(state: State) -> Started:
     """What is known of the columns, as in a model that is made next; worked out once for the same files."""
     paths = state.table, state.public, state.codebook
     stamps = tuple((os.stat(each).st_mtime_ns, os.stat(each).st_size) for each in paths if os.path.isfile(each))
-    learns = state.strength is None and state.notion == "dataset"
-    return _known(paths, tuple(names_of(state) or ()), tuple(sorted(state.read_as.items())), learns, stamps)
+    return _known(paths, tuple(names_of(state) or ()), tuple(sorted(state.read_as.items())), stamps)
 
 
 @lru_cache(maxsize=8)
 def _known(
-    paths: tuple[str, ...], names: tuple[str, ...], read_as: tuple[tuple[str, str], ...], learns: bool, stamps: object
+    paths: tuple[str, ...], names: tuple[str, ...], read_as: tuple[tuple[str, str], ...], stamps: object
 ) -> Started:
     table, public, codebook = (each or None for each in paths)
-    tables = {"learn" if learns else "public": public}
-    return started(table, names=names or None, codebook=codebook, read_as=dict(read_as), draws=0, **tables)
+    by_hand = {} if codebook and not public else None
+    return started(
+        table, names=names or None, codebook=codebook, learn=public, edges=by_hand, read_as=dict(read_as), draws=0
+    )
 
 
 # --------------------------------------------------------------------------------------------------
@@ -176,7 +175,11 @@ READINGS = {
     "id": "nothing: leave it out",
 }  # fmt: skip
 FACTS = {
-    "holds": ("It may hold", 'Bounds, as 0, 90; or edges of bins, as 0, 18, 65, 90; or labels, as yes, no, "a, or b".'),
+    "holds": (
+        "It may hold",
+        'Bounds, as 0, 90; or edges of bins, as 0, 18, 65, 90; or labels, as yes, no, "a, or b". '
+        "Where labels are numbers, read it as labels.",
+    ),
     "shares": ("How frequent each bin or label is", "As 0.8, 0.2: for a model without a public table."),
     "codes": ("Numbers that mean a gap", "As 99, 999; or none."),
 }
@@ -187,7 +190,7 @@ def show_columns(place: Place, state: State, form: Form) -> Html:
     if state.given:
         return join(paragraphs("The columns are as the framework file says."), shown(declared(state).schema))
     known = known_of(state)
-    made = declared(state).schema.columns if state.framework else {}
+    made: Mapping[str, Column] = declared(state).schema.columns if state.framework else {}
     if not form.problems:
         try:  # what was said of a column of this name in another table may not fit this one
             with_facts(place, state)

@@ -14,7 +14,6 @@ from bnpriv.app.memory import declared, plan_at
 from bnpriv.app.state import Place, State
 from bnpriv.core.columns import Categorical, Category
 from bnpriv.core.frameworks.question import Framework, own_query, require_query
-from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.predicates import literal, quoted
 from bnpriv.core.schema import Schema
@@ -23,19 +22,16 @@ from bnpriv.io.query_text import parse_query
 from bnpriv.lab.leaks import leak_line, leaks
 from bnpriv.render import html
 from bnpriv.render.as_html import block, inline
+from bnpriv.render.document import Facts
 from bnpriv.render.html import Html, element, join
 from bnpriv.tables.evaluate import require_answerable
 from bnpriv.tables.private_table.private_table import TablePlan, plan_table
 from bnpriv.tables.readings import Writing, day_text, number
-from bnpriv.text import by_times, full_text, number_text, upper_text, visible
-from bnpriv.views.calibration import errors_text, refused, verdict_badge
+from bnpriv.text import by_times, full_text, upper_text, visible
+from bnpriv.views.calibration import derived_facts, errors_text, refused, verdict_badge
 from bnpriv.views.cards import belief_fact, belief_table
 from bnpriv.views.private_table import REAL_RECORDS, how_text
-from bnpriv.views.words import mechanism_text, parts_differ
-
-# --------------------------------------------------------------------------------------------------
-# Question: its text, built by choosing or written by hand, and what it would leak.
-# --------------------------------------------------------------------------------------------------
+from bnpriv.views.words import mechanism_text
 
 WHATS = {
     "count": ("how many records meet a condition", "count({condition})"),
@@ -72,7 +68,7 @@ def show_question(place: Place, state: State, form: Form) -> Html:
     parts.append(sending("question", _building(form, state, framework.schema), button="Build it"))
     hint = 'As count(height > 180 & ward == "lungs") or mean(days); & is and, | is or, ~ is not.'
     text = entry(form, "query", "The question as text", state.query or own_query(framework) or "", hint)
-    parts.append(sending("question", group("Or write it", text), button="Take this text"))
+    parts.append(sending("question", group("Or write it", text), button="See what it would leak"))
     asked = [(str(k), visible(each)) for k, each in enumerate(state.queries) if each != state.query]
     if asked:
         again = group("Or take one again", choice(form, "again", "Asked before", asked))
@@ -229,20 +225,15 @@ def _constant(text: str, name: str, schema: Schema, beyond: float = 0.0) -> str:
         raise ParameterError(
             f"{_bounded(schema, name)} is compared with a {'date' if days else 'number'} within its bounds",
             found=checks.cut(text) if text else "nothing",
-            remedy=f"Write one, as {'1990-12-31' if days else '180 or 0.5'}.",
+            remedy="Write one as the bounds are written.",
         )
     return text if days else literal(int(value) if value.is_integer() and abs(value) < 2**53 else value)
-
-
-# --------------------------------------------------------------------------------------------------
-# Strength: epsilon, what it does to a belief, and what each way to release would err.
-# --------------------------------------------------------------------------------------------------
 
 
 def show_strength(place: Place, state: State, form: Form) -> Html:
     """The page with the slider; what stands under it follows the slider."""
     slider = element(
-        "input", type="range", name="slide", id="slide", min="-3", max="1", step="0.05", aria_controls="said live",
+        "input", type="range", name="slider", id="slider", min="-3", max="1", step="0.05", aria_controls="said live",
         value=f"{min(1.0, max(-3.0, math.log10(state.epsilon))):.2f}", data_live="/strength/live",
     )  # fmt: skip
     look, slide = (
@@ -254,7 +245,7 @@ def show_strength(place: Place, state: State, form: Form) -> Html:
     rare += f"one, far below one over the number of records, {full_text(1 / declared(state).schema.records)}."
     fields = group(
         "How strong?", entry(form, "epsilon", "Epsilon", full_text(state.epsilon), small, inputmode="decimal"), look,
-        labelled(form, "slide", "Or slide: from 0.001, very strong, to 10, very weak", slider), slide,
+        labelled(form, "slider", "Or slide: from 0.001, very strong, to 10, very weak", slider), slide,
         entry(form, "delta", "Delta", full_text(state.delta), rare, inputmode="decimal"),
     )  # fmt: skip
     asked = element("p", "Your question: ", html.code(state.query), class_="lead")
@@ -277,7 +268,7 @@ def _strength(state: State, form: Form) -> State:
     """Epsilon, delta, and the way to release, as they were written and chosen."""
     epsilon, delta = form.number("epsilon"), form.number("delta") or 0.0
     if form.text("act") == "slide":
-        epsilon = float(f"{10 ** min(3.0, form.number('slide') or 0.0):.2g}")
+        epsilon = float(f"{10 ** min(3.0, form.number('slider') or 0.0):.2g}")
     with at("epsilon"):
         if epsilon is None:
             raise ParameterError("epsilon is needed", found="none", remedy="Write a number above 0, as 1.")
@@ -300,48 +291,48 @@ def _ways(state: State, form: Form) -> tuple[list[Html], list[Html]]:
     """What is said of the way to release that was chosen; and every way, with how far its answer is off."""
     with at("epsilon"):
         made = plan_at(state.framework, state.query, state.epsilon, state.delta)
-    asked = replace(form, values={})  # what was chosen before may be impossible at this epsilon
+    form = replace(form, values={})  # what was chosen before may be impossible at this epsilon
     picked = state.mechanism if state.mechanism in (str(each.mechanism) for each in made) else ""
     ways, promise, more = list[tuple[str, str]](), None, list[Html]()
     told = "Nothing hides this answer at this strength; why stands below."
     if made.calibrations:
         best = made.of(picked) if picked else made.best
-        promise, told = best.guarantee, f"{_error(best)} {best.useful}"
-        ways.append(("answer", f"The answer alone. {_error(best)}"))
-        said = [("", html.escape("The one whose answer is off least"))]
+        behind = derived_facts(best)
+        more += [block(Facts(behind))] if behind else []
+        off = f"{'worked out of numbers ' if behind else ''}{_off(best.expected_error)}"
+        ways = [("answer", f"The answer alone, {off}.")]
+        told = f"The answer is {off}, in 95 % of releases by at most {errors_text(best)}. "
+        promise, told = best.guarantee, (told if best.expected_error else "") + str(best.useful)
+        least, said = ("", html.escape("The one whose answer is off least")), list[tuple[str, Html]]()
         for each in made:
-            words = join(inline((verdict_badge(each), f" {_error(each)} ")), inline(mechanism_text(each.mechanism)))
-            said.append((str(each.mechanism), words))
-        more.append(ticks(asked, "mechanism", "How is the answer hidden?", said, [picked], "radio"))
+            words = inline((verdict_badge(each), f" {_off(each.expected_error).capitalize()}. "))
+            said.append((str(each.mechanism), join(words, inline(mechanism_text(each.mechanism)))))
+        more.append(ticks(form, "mechanism", "How is the answer hidden?", [least, *said], [picked], "radio"))
     more += [element("p", made.too_few)] if made.too_few else []
     more += [block(section) for section in (*refused(made.refusals), *([made.closer.section] if made.closer else []))]
     try:
         table = _table(state)
-        off = table.errors.get(table.best.form, (math.inf,))[0]
-        read = f"This answer, read off it, is off by {number_text(off)} on average."
+        with at("form"):
+            off = _off(table.errors.get(table.best.form, (math.inf,))[0])
         often = "It answers every other question too, or is handed on, for the same epsilon once."
-        ways.append(("table", f"A private table. {read} {often} {how_text(table.best)} {REAL_RECORDS}."))
+        ways.append(
+            ("table", f"A private table, with this answer {off}. {often} {how_text(table.best)} {REAL_RECORDS}.")
+        )
         if state.form == "table" or promise is None:
-            promise, told = table.best.guarantee, f"A private table: {read[0].lower()}{read[1:]}"
+            promise, told = table.best.guarantee, f"Read off a private table this answer is {off}."
     except FieldError as wrong:
         more.append(element("details", element("summary", "Why no private table"), refusal(wrong.error)))
+    way = state.form if state.form in dict(ways) else next(iter(dict(ways)), "")
+    what = ticks(form, "form", "What will you release?", ways, [way], "radio")
     if promise is None:
-        return [element("p", told)], more
+        return [element("p", told)], [what, *more]
     moved = [element("p", inline(line), class_="big-line") for line in belief_fact(promise).lines]
     odds = f"The odds between two secrets move {by_times(promise.nats)}. " if promise.with_belief else ""
-    way = state.form if state.form in dict(ways) else ways[0][0]
-    what = ticks(asked, "form", "What will you release?", ways, [way], "radio")
     return [*moved, element("p", odds, told)], [block(belief_table(promise)), what, *more]
 
 
-def _error(best: Calibration) -> str:
-    """How far the answer is off, in its own unit."""
-    if not best.expected_error:
-        return "It is exact."
-    numbers = len(best.noise.scales)
-    whose = "Off by" if numbers == 1 else f"Its {numbers:,} numbers together are off by"
-    mean = "" if parts_differ(best) else f"{whose} {upper_text(best.expected_error)} on average. "
-    return f"{mean}In 95 % of releases off by at most {errors_text(best)}."
+def _off(error: float) -> str:
+    return f"off by {upper_text(error)} on average" if math.isfinite(error) else "off by nobody knows how much"
 
 
 def take_strength(place: Place, state: State, form: Form) -> State:
@@ -349,9 +340,8 @@ def take_strength(place: Place, state: State, form: Form) -> State:
     new = _strength(state, form)
     with at("epsilon"):
         made = plan_at(new.framework, new.query, new.epsilon, new.delta)
-    if not form.text("act") and new.form == "table":
-        _ = _table(new)
-    elif not form.text("act"):
-        with at("mechanism"):
-            _ = made.of(new.mechanism) if new.mechanism else made.best
+    if form.text("act"):
+        return new
+    with at("mechanism" if made.calibrations else "form"):
+        _ = _table(new) if new.form == "table" else made.of(new.mechanism) if new.mechanism else made.best
     return new

@@ -102,19 +102,26 @@ def graph_nodes(graph: Graph, names: Iterable[str]) -> tuple[str, ...]:
 
 def network_drawing(network: Network, protected: Sequence[str]) -> tuple[Block, ...]:
     """Return the network with what is protected marked; nothing where it is one node, or too large to be read."""
-    graph = model_graph(network)
+    return graph_drawing(model_graph(network), shown_edges(network), network_text(network), protected)
+
+
+def graph_drawing(
+    graph: Graph, shares: Mapping[tuple[str, str], str], text: str, protected: Sequence[str] = ()
+) -> tuple[Block, ...]:
+    """Return edges, each with its share of the models, drawn between the nodes of a graph; nothing where too large."""
     if not 1 < len(graph.nodes) <= MOST_DRAWN:
         return ()
-    shares = shown_edges(network)
+    roles = dict.fromkeys(graph_nodes(graph, protected), "protected")
+    told = "Protected attributes have a double border." if roles else ""
     drawing = Drawing(
         nodes=graph.nodes,
         edges=tuple(shares),
         shares=shares,
-        roles=dict.fromkeys(graph_nodes(graph, protected), "protected"),
+        roles=roles,
         title="The network",
-        desc=f"{network_text(network)}. Protected attributes have a double border.",
+        desc=f"{text}. {told}".strip(),
     )
-    return (Figure(graph_html(drawing), "Protected attributes have a double border."),)
+    return (Figure(graph_html(drawing), told),)
 
 
 def model_graph(network: Network) -> Graph:
@@ -132,14 +139,13 @@ def network_document(network: Network) -> Document:
     text, graph = network_text(network), model_graph(network)
     kind, _, size = text.partition(": ")
     shares = shown_edges(network)
-    drawing = Drawing(nodes=graph.nodes, edges=tuple(shares), shares=shares, title="The network", desc=f"{text}.")
     some = {edge: share for edge, share in shares.items() if share}
     table = Table(
         caption="Edges that some models have and others have not",
         header=("edge", "models"),
         rows=[(f"{above} - {below}", share) for (above, below), share in some.items()],
     )
-    drawn = (Figure(graph_html(drawing)),) if 1 < len(graph.nodes) <= MOST_DRAWN else ()
+    drawn = graph_drawing(graph, shares, text)
     foretold = kind_of(network).foretold(network)
     facts = [fact("Attributes", (Names(network.attributes),))] if not drawn else []
     facts += [fact("Read", *network.reading.notes)] if network.reading.notes else []

@@ -228,7 +228,7 @@ def to_release(visitor: Visitor, table: str = "private.csv", query: str = "count
     visitor.press("Go on")
     assert visitor.title == "Question", visitor.words
     visitor.write("query", query)
-    visitor.press("See what it would leak")
+    visitor.press("Take this text")
     assert visitor.title == "Question", visitor.words
     yield "question"
     visitor.press("Go on")

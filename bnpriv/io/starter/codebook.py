@@ -523,7 +523,7 @@ def texts_listed(text: str) -> list[str]:
     ['yes', 'no, never']
     """
     try:
-        return [each.strip() for each in next(csv.reader([text], skipinitialspace=True, strict=True), [])]
+        return [each.strip() for row in csv.reader([text], skipinitialspace=True, strict=True) for each in row]
     except csv.Error:
         raise FileError(
             "texts have commas between", found="something else", remedy='Write them as yes, no, "a, or b".'
@@ -563,27 +563,31 @@ def with_fact(base: Described, fact: str, text: str, read_as: str = "") -> Descr
         return replace(base, codes=() if text.lower() == "none" else _each_number("each code", text))
     if fact == "shares":
         return replace(base, shares=_each_number("each share", text))
-    kind = base.kind if base.kind in ("real", "integer") else "real"
-    try:
-        ends = () if read_as == "category" else _each_number("each bound", text)
-    except FileError:
-        if read_as:
-            raise
-        ends = ()
-    labels = () if ends else tuple(filter(None, texts_listed(text)))
-    if len(ends or labels) < 2:
+    texts = tuple(filter(None, texts_listed(text)))
+    labelled = read_as == "category" or not (read_as or any(map(_writes_number, texts)))
+    ends = () if labelled else numbers_listed("each bound", list(texts))
+    if len(texts) < 2:
         raise FileError(
             "bounds are two numbers, edges of bins are more, and labels are at least two",
             found="fewer",
             remedy="Write 0, 90 or 0, 18, 65, 90 or no, yes.",
         )
-    if ends:
+    if len(ends) > 1:
+        kind = base.kind if base.kind in ("real", "integer") else "real"
         inner = ends if len(ends) > 2 else ()
         made = Described(kind=kind, lower=ends[0], upper=ends[-1], edges=inner, codes=base.codes)
     else:
-        made = Described(kind="categorical", categories=labels, nameless=base.nameless)
+        made = Described(kind="categorical", categories=texts, nameless=base.nameless)
     choice("", made, None, as_states=False, public="")  # there is such a column
     return made
+
+
+def _writes_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return not math.isnan(number_of(text, Writing(dates="YYYY-MM-DD")))
+    return True
 
 
 def _each_number(what: str, text: str) -> tuple[float, ...]:

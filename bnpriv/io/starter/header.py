@@ -183,7 +183,7 @@ def first_line(path: Path, *, comments: bool = True) -> list[str]:
         fields = []
     if any("\ufffd" in field for field in fields):
         raise FileError(
-            f"{path}: the table must be in UTF-8",
+            f"{path}: the table must be UTF-8",
             found="other bytes in its first line, as older versions of Excel write them",
             remedy="Save it as CSV UTF-8.",
         )

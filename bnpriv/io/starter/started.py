@@ -14,6 +14,8 @@ from bnpriv.checks import listing, member
 from bnpriv.core.columns import NOT_COUNTED, SPREADS, Binned
 from bnpriv.core.networks.base import Level
 from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.networks.graph import Graph
+from bnpriv.core.schema import Column
 from bnpriv.errors import FileError, FrameworkError, ParameterError
 from bnpriv.io.starter.codebook import Described, KnownColumn, choice, node_states, point_masses, read_codebook
 from bnpriv.io.starter.header import Header, first_line, header_of, is_text_file, looks_like_a_record, shares_names
@@ -101,6 +103,37 @@ class Started:
     learned_from: int | None = None
     names_given: bool = False
     hubs: tuple[str, ...] = ()
+
+    @property
+    def ready(self) -> dict[str, Column]:
+        """The columns that a framework can have."""
+        return {name: each.column for name, each in self.columns.items() if each.column and name not in self.left_out}
+
+    @property
+    def out(self) -> dict[str, str]:
+        """The other columns, each with the reason."""
+        unknown = "nothing public says what it may hold"
+        return {name: self.left_out.get(name, unknown) for name in self.columns if name not in self.ready}
+
+    def graph(self, edges: Iterable[tuple[str, str]]) -> Graph:
+        """The graph of edges between its columns.
+
+        Raises
+        ------
+        ParameterError, NetworkError
+            If an edge is of a column that is left out, or edges make a cycle.
+        """
+        parents: dict[str, list[str]] = {name: [] for name in self.ready}
+        for above, below in edges:
+            for end in (above, below):
+                if end not in parents:
+                    raise ParameterError(
+                        "an edge joins two columns of the model",
+                        found=f"{end[:80]!r}: {self.out.get(end, 'no column of the table')}",
+                        remedy="Choose another column, or say what this one holds.",
+                    )
+            parents[below].append(above)
+        return Graph(parents)
 
     @property
     def few_records(self) -> str:
