@@ -116,7 +116,8 @@ LedgerFile = Annotated[
     str | None, typer.Option("--ledger", metavar="FILE", help="Charge the release here; a file or a database URL.")
 ]
 BudgetNumber = Annotated[
-    float | None, typer.Option("--budget", metavar="B", help="For a new account: the epsilon of all its releases, at --delta.")
+    float | None,
+    typer.Option("--budget", metavar="B", help="For a new account: the epsilon of all its releases, at --delta."),
 ]
 AccountName = Annotated[str, typer.Option("--account", metavar="NAME", help="Names the table in the ledger.")]
 KeyText = Annotated[

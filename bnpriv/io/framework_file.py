@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
 import re
+import shutil
 from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from pathlib import Path
@@ -35,9 +35,9 @@ from bnpriv.io.framework_sections import (
     declared_records,
     grid_steps,
     network_paths,
-    record_paths,
     note_other_level,
     only_its_own,
+    record_paths,
     secret_of_continuous,
     secret_of_parameter,
     secret_of_table,
