@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from bnpriv.ledger.counted import CountedAccount
     from bnpriv.ledger.values import Budget
     from bnpriv.shown import Shown
-    from bnpriv.tables.private_table.plan import TablePlan
-    from bnpriv.tables.private_table.private_table import PrivateTable
+    from bnpriv.tables.private_table.private_table import PrivateTable, TablePlan
 
 ACCOUNT = "data"
 """Of the table in the ledger, as the shell names it."""
@@ -72,7 +71,7 @@ def offered(state: State, account: CountedAccount | None = None) -> Any:
 
 
 def _planned(state: State) -> TablePlan:
-    from bnpriv.tables.private_table.plan import plan_table
+    from bnpriv.tables.private_table.private_table import plan_table
 
     return plan_table(declared(state), state.epsilon, state.delta, queries=[state.query] if state.query else [])
 
@@ -120,15 +119,8 @@ def _asking(state: State, account: CountedAccount | None, form: Form) -> Html:
     from bnpriv.ledger.prices import Chooser, Price
 
     it, named, table = offered(state, account), name_text(Path(state.table).name), state.form == "table"
-    how = ["A whole private table for ", named, f", by the form {it.form!r}."] if table else []
-    asks = how or [
-        html.code(state.query),
-        " of ",
-        html.escape(named),
-        ", with ",
-        element("code", str(it.mechanism)),
-        ".",
-    ]
+    asks = ["A whole private table for ", html.escape(named), f", by the form {it.form!r}."] if table else []
+    asks = asks or [html.code(state.query), " of ", html.escape(named), ", with ", html.code(str(it.mechanism)), "."]
     alone = f"This release alone: epsilon {upper_text(it.guarantee.epsilon)}. Odds move {by_times(it.guarantee.nats)}."
     fields = [element("p", *asks, class_="lead"), element("p", alone)]
     if account is not None and not table:
@@ -200,9 +192,7 @@ def _budget(state: State, it: Any, form: Form) -> Budget:
     with at("budget"):
         if given is None or it.guarantee.epsilon > given:
             found, remedy = "none" if given is None else f"{given:g}", "Write more, as 2, or go back to the strength."
-            raise ParameterError(
-                "a new account needs a budget that holds its first release", found=found, remedy=remedy
-            )
+            raise ParameterError("a budget that holds its first release is needed", found=found, remedy=remedy)
         return Budget(given, state.delta)
 
 
@@ -280,12 +270,11 @@ def _deciding(place: Place, state: State, form: Form) -> Html:
     except BnprivError:
         return Html()
     fields = [element("p", "Who decided it, and why, as: the board on 2026-11-02, because ...", class_="hint")]
-    for row in rows:
-        fields.append(entry(form, row["name"], f"{row['what']}: {row['value']}", state.decided.get(row["name"], "")))
+    said = {row["name"]: f"{row['what']}: {row['value']}" for row in rows}
+    fields += [entry(form, name, label, state.decided.get(name, "")) for name, label in said.items()]
     act = element("input", type="hidden", name="act", value="decide")
-    opened = any(row["name"] in form.problems for row in rows)
-    said = sending("release", act, *fields, button="Keep who decided what")
-    return element("details", element("summary", "Who decided what: for the statements"), said, open=opened)
+    told, opened = element("summary", "Who decided what: for the statements"), not said.keys().isdisjoint(form.problems)
+    return element("details", told, sending("release", act, *fields, button="Keep who decided what"), open=opened)
 
 
 def _decided(place: Place, state: State, form: Form) -> State:
@@ -315,6 +304,11 @@ def _base(state: State) -> State:
     return state.releases[-1].state if state.releases else state
 
 
+def _typed(place: Place, base: State) -> bool:
+    """Whether a codebook was made of what was typed, which goes with the framework."""
+    return Path(base.codebook).is_relative_to(place.kept)
+
+
 def files(place: Place, state: State) -> Files:
     """All that can be taken along."""
     from bnpriv.io.framework_file import framework_files
@@ -323,15 +317,15 @@ def files(place: Place, state: State) -> Files:
     base, (shell, python) = _base(state), commands(place, state)
     paths = framework_files(base.framework)
     found: Files = {f"framework/{path.relative_to(paths[0].parent)}": path.read_bytes for path in paths}
+    found |= {f"framework/{beside(base.codebook)}": Path(base.codebook).read_bytes} if _typed(place, base) else {}
     found |= {"same/same.sh": "\n".join([*shell, ""]).encode, "same/same.py": "\n".join([*python, ""]).encode}
     for k, asked in enumerate(state.releases):
         with suppress(BnprivError):  # what was never charged
             made, folder = released(place, asked), f"release-{k + 1}"
             found |= {f"{folder}/release.json": made.to_json, f"{folder}/release.html": made.to_html}
             found |= _statements(folder, lambda k=k: statement(place, state, k))
-            found |= (
-                {f"{folder}/table.parquet": _table_file(place, asked).read_bytes} if asked.state.form == "table" else {}
-            )
+            if asked.state.form == "table":
+                found[f"{folder}/table.parquet"] = _table_file(place, asked).read_bytes
     account = account_of(place, base) if state.releases else None
     if account is not None and account.charges:
         found["together/ledger.json"] = account.transcript
@@ -399,15 +393,21 @@ def download(place: Place, state: State, which: str, name: str) -> tuple[str, by
 
 def commands(place: Place, state: State) -> tuple[list[str], list[str]]:
     """The commands of the shell, and the Python, that do what was done here."""
+    from bnpriv.io.starter.files import start_texts
+
     base = _base(state)
     account = account_of(place, base) if state.releases else None
     budget = None if account is None else float(account.budget.epsilon)
     ledger = "URL" if "://" in place.ledger else place.ledger  # no password of a database is shown
-    table, file = beside(base.table or "TABLE.csv"), f"framework/{Path(base.framework).name}"
+    table, file, made = beside(base.table or "TABLE.csv"), f"framework/{Path(base.framework).name}", "framework.toml"
     shell, python = ["set -e"], ["import bnpriv as bp", "", f"framework = {call_text('bp.read_framework', repr(file))}"]
     if not base.given:
-        init, started = same_start(base, declared(base))
-        made = "framework.toml"
+        book = beside(base.codebook)
+        said = {"learn": beside(base.public), "codebook": f"framework/{book}" if _typed(place, base) else book}
+        said |= {"records": base.records, "graphs": 1 if base.edges else base.graphs, "names": names_of(base)}
+        hidden = {name: (each.property, each.at_most) for name, each in base.hidden.items()}
+        schema, read_as = declared(base).schema, dict(base.read_as)
+        init, started = start_texts(table, made, schema, hidden, edges=base.by_hand, read_as=read_as, **said)
         python[2:] = [f"{started}.to_file({made!r})", f"framework = bp.read_framework({made!r})"]
         shell, file = ([*shell, init], made) if init else (shell, file)
     shell.append(command_text("bnpriv", "report", file))
@@ -435,32 +435,6 @@ def commands(place: Place, state: State) -> tuple[list[str], list[str]]:
             python.append(f"    released = {call_text('session.release', 'best', key=asked.key, **waived)}")
         python.append(f"    released.statement({dict(state.decided)!r}).to_html({f'{name}.html'!r})")
     return shell, python
-
-
-def same_start(base: State, framework: Any) -> tuple[str, str]:
-    """The command, empty where it takes more than one, and the Python that make the same framework from the table."""
-    from bnpriv.io.starter.start import usual_distance, usual_property
-
-    learn, table = base.public if base.strength is None else "", beside(base.table)
-    said = {
-        "notion": base.notion, "learn": beside(learn), "public": "" if learn else beside(base.public),
-        "codebook": beside(base.codebook), "edges": base.edges, "strength": base.strength, "graphs": base.graphs,
-        "records": base.records,
-    }  # fmt: skip
-    near, usual = usual_distance(base.records or 1), dict[str, str]()
-    hidden = dict[str, str]()
-    for name, each in base.hidden.items():
-        usual[name] = str(usual_property(name, framework.schema[name]))
-        hidden[name] = call_text("bp.Secret", repr(each.property), f"pairs=bp.apart(at_most={each.at_most})")
-    protect = f"{{{', '.join(f'{name!r}: {secret}' for name, secret in hidden.items())}}}"
-    python = call_text(
-        "bp.start", repr(table), f"protect={protect}", **said, names=names_of(base), read_as=dict(base.read_as)
-    )
-    if any((each.property, each.at_most) != (usual[name], near) for name, each in base.hidden.items()):
-        return "", python
-    read_as = [f"{name}={kind}" for name, kind in base.read_as.items()]
-    more = {"names": base.names, "protect": list(base.hidden), "as": read_as, "output": "framework.toml"}
-    return command_text("bnpriv", "init", table, **said, **more), python
 
 
 def beside(path: str) -> str:

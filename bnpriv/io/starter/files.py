@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
@@ -12,7 +12,7 @@ from typing import TextIO
 from bnpriv.checks import listing
 from bnpriv.core.columns import NOT_COUNTED, Binned, Categorical
 from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.core.schema import Column, has_gaps
+from bnpriv.core.schema import Column, Schema, has_gaps
 from bnpriv.errors import BnprivError, FileError, ParameterError
 from bnpriv.io.framework_file import read_framework, read_queries
 from bnpriv.io.framework_text import records_section, table_values
@@ -28,6 +28,7 @@ from bnpriv.ledger.prices import questions_text
 from bnpriv.paths import user_path
 from bnpriv.tables.files import is_database
 from bnpriv.tables.readings import day_text
+from bnpriv.text import call_text, command_text
 from bnpriv.toml import readable_text, short_number, toml_key, toml_value
 
 NO_NAMES = "The file of the table has no line of names"
@@ -296,8 +297,7 @@ def _decided(known: Started, protect: Sequence[str], *, asked: bool) -> str:
 
 
 def _queries(known: Started, protect: Sequence[str]) -> str:
-    ready = {name: each.column for name, each in known.columns.items() if each.column and name not in known.left_out}
-    ready = {name: column for name, column in ready.items() if name not in protect} or ready
+    ready = {name: column for name, column in known.ready.items() if name not in protect} or known.ready
     labelled = [name for name, column in ready.items() if isinstance(column, Categorical)]
     name = next(iter([*labelled, *ready]), None)
     if name is None:
@@ -433,6 +433,44 @@ def next_steps(text: str, output: Path, data: str) -> list[str]:
     return [*steps, check, *asked]
 
 
+def start_texts(
+    table: str,
+    output: str,
+    schema: Schema,
+    hidden: Mapping[str, tuple[str, int]],
+    *,
+    edges: Mapping[tuple[str, str], float | None],
+    names: Sequence[str] | None,
+    read_as: Mapping[str, str],
+    **said: object,
+) -> tuple[str, str]:
+    """Return what starts a framework: a command, empty where options cannot say all of it, and a call in Python.
+
+    Parameters
+    ----------
+    table, output : str
+    schema : Schema
+        Of the framework.
+    hidden : mapping from str to (str, int)
+        Of each protected column the number that is hidden, and how far apart.
+    edges, names, read_as, **said
+        As of `start`.
+    """
+    secret = "{!r}: bp.Secret({!r}, pairs=bp.apart(at_most={}))"
+    protect = ", ".join(secret.format(name, *each) for name, each in hidden.items())
+    options: dict[str, object] = {"edges": dict(edges), "names": names, "read_as": dict(read_as)}
+    call = call_text("bp.start", repr(table), f"protect={{{protect}}}", **said, **options)
+    near = usual_distance(schema.records)
+    usual = all((str(usual_property(name, schema[name])), near) == each for name, each in hidden.items())
+    texts = [*(names or ()), *(end for edge in edges for end in edge)]
+    if not usual or any(sign in text for text in texts for sign in ",>:"):
+        return "", call
+    drawn = [f"{above} -> {below}{f': {own!r}' if own else ''}" for (above, below), own in edges.items()]
+    options = {"edges": ", ".join(drawn), "names": ",".join(names or ()), "protect": list(hidden)}
+    options["as"] = [f"{name}={kind}" for name, kind in read_as.items()]
+    return command_text("bnpriv", "init", table, notion="dataset", **said, **options, output=output), call
+
+
 def _notion(notion: str) -> StartedNotion:
     if notion not in ("dataset", "distributional"):
         raise ParameterError(
@@ -492,15 +530,26 @@ def asked_notion() -> StartedNotion | None:
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return None
-    if _yes(ASK_SINGLE, sys.stdin, sys.stderr):
+    return answered_notion(lambda question: _yes(question, sys.stdin, sys.stderr))
+
+
+def answered_notion(yes: Callable[[str], bool]) -> StartedNotion:
+    """The notion that the answers to the three questions mean; the first yes decides, and no further one is asked.
+
+    Raises
+    ------
+    ParameterError
+        If neither notion is meant.
+    """
+    if yes(ASK_SINGLE):
         raise ParameterError(
             "attribute privacy hides a property of a column, never a single record",
             found="single records to be hidden",
             remedy="Use differential privacy for that, for example OpenDP (docs.opendp.org).",
         )
-    if _yes(ASK_THIS, sys.stdin, sys.stderr):
+    if yes(ASK_THIS):
         return "dataset"
-    if _yes(ASK_BEHIND, sys.stdin, sys.stderr):
+    if yes(ASK_BEHIND):
         return "distributional"
     raise ParameterError(
         "something must be hidden",

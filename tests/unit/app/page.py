@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 import re
+import subprocess
+import sys
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 from bnpriv.app.server import Desk, application, opened_desk
 from bnpriv.app.state import Place
@@ -29,7 +32,7 @@ class Page:
         self.client = TestClient(self.app, base_url=HOST, headers={"origin": HOST})
 
     def open(self) -> Page:
-        assert self.client.get("/", params={"token": TOKEN}).url == f"{HOST}/table"
+        assert self.client.get("/", params={"token": TOKEN}).headers["refresh"] == "0; url=/table"
         return self
 
     def get(self, step: str) -> str:
@@ -79,10 +82,42 @@ def raw_tables(folder: Path, hostile: str = "income") -> None:
     (folder / "private.csv").write_text(rows(1000), encoding="utf-8")
 
 
-def protect(page: Page, place: int) -> str:
-    """Protect a column as the page proposes."""
-    shown = page.get("secret")
-    offered = re.search(f'name="property.{place}"[^>]* value="([^"]*)"', shown)
-    assert offered is not None
-    fields = {f"property__{place}": unescape(offered[1]), f"apart__{place}": "10"}
-    return page.send("secret", notion="dataset", protect=str(place), **fields)
+def protect(page: Page, place: int = 2) -> str:
+    """Protect a column as the page proposes, at a distance of 10 records."""
+    listed = page.get("secret").partition(f'name="property.{place}"')[2].partition("</select>")[0]
+    offered = re.search('value="([^"]*)" selected', listed)
+    assert offered is not None, listed
+    fields = {"protect": str(place), f"property__{place}": unescape(offered[1]), f"apart__{place}": "10"}
+    return page.send("secret", single="no", this="yes", **fields)
+
+
+class Served:
+    """`bnpriv serve` as a program of its own, asked by somebody with its token."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        import httpx
+
+        command = [sys.executable, "-m", "bnpriv", "serve", "--no-browser", *words]
+        pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        self.program = subprocess.Popen(command, cwd=folder, **pipes)
+        assert self.program.stdout is not None
+        self.address = self.program.stdout.readline().removeprefix("Open ").strip()
+        self.host, _, self.token = self.address.partition("/?token=")
+        self.port = int(self.host.rpartition(":")[2])
+        self.client = httpx.Client(base_url=self.host, headers={"origin": self.host}, timeout=120)
+
+    def __enter__(self) -> Served:
+        assert self.client.get(self.address).status_code == 200
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+        self.program.kill()
+        self.program.communicate()
+
+    def ended(self, number: int, within: float) -> tuple[str, str]:
+        """End it by a signal, and return what it printed; it must end of itself, in time, with 0."""
+        self.program.send_signal(number)
+        printed = self.program.communicate(timeout=within)
+        assert self.program.returncode == 0, printed
+        return printed

@@ -193,7 +193,7 @@ def test_a_framework_file_that_was_given_and_changed_later_takes_nothing_back(tm
     assert session_of(page).spent == pytest.approx(0.5)
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """What ends a process in a test."""
 
 
@@ -204,11 +204,11 @@ def test_a_crash_after_the_charge_loses_nothing(
 
     def stopping(*given: object) -> None:
         made(*given)  # type: ignore[arg-type]
-        raise Stopped
+        raise StoppedError
 
     made = release._release
     monkeypatch.setattr(release, "_release", stopping)
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         ask(hospital, budget="2")
     monkeypatch.undo()
     (tmp_path / "patients.parquet").unlink()
@@ -223,10 +223,10 @@ def test_a_charge_without_an_answer_is_told_and_charged_once(hospital: Page, mon
     ready(hospital)
 
     def stopping(*_: object) -> None:
-        raise Stopped
+        raise StoppedError
 
     monkeypatch.setattr("bnpriv.ledger.charged.drawn", stopping)
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         ask(hospital, budget="2")
     monkeypatch.undo()
     for _ in range(2):
