@@ -30,6 +30,8 @@ from bnpriv.app.forms import FieldError, Form, refusal
 from bnpriv.app.state import Place, State, folder_of, forget, lacking, on_disk, read_state, write_kept, write_state
 from bnpriv.app.uploads import MOST_BYTES, form_of
 from bnpriv.errors import BnprivError, FileError
+from bnpriv.ledger.ledger import Ledger
+from bnpriv.ledger.store import ledger_file
 from bnpriv.paths import user_path
 from bnpriv.render import html
 from bnpriv.render.html import Html, element
@@ -332,6 +334,8 @@ def serve(framework: Path | None, ledger: str, port: int, *, told: Callable[[str
             shutil.rmtree(uploads, ignore_errors=True)  # of one that was ended by force
             uploads.mkdir(mode=0o700)
         end.callback(shutil.rmtree, uploads, ignore_errors=True)
+        if (file := ledger_file(ledger)) is not None and file.exists():
+            Ledger.open(ledger)  # what is no ledger is refused now, and not when something is to be charged
         desk = opened_desk(Place(folder=Path.cwd(), kept=kept, uploads=uploads, ledger=ledger), framework)
         listening = end.enter_context(bound(port))
         port, token = listening.getsockname()[1], secrets.token_urlsafe(24)

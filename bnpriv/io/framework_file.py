@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
 import re
+import shutil
 from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from pathlib import Path
