@@ -225,9 +225,11 @@ def read_state(kept: Path) -> State:
         If the file is not what this wrote.
     """
     path = kept / "state.json"
+    if not path.exists():
+        return State()
     try:
-        held = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
-        if held and held.pop("format") != STATE_FORMAT:
+        held = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
+        if held.pop("format") != STATE_FORMAT:
             raise ValueError
         state = _state(held)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):

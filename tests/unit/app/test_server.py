@@ -508,7 +508,7 @@ def _run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         (("model.py",), "must end in .toml"),
         (("none.toml",), "none.toml"),
         (("broken.toml",), "broken.toml"),
-        (("--ledger", "model.py"), "model.py"),
+        (("--ledger", "model.py"), "not a database"),
         (("--ledger", "none/ledger.db"), "can be written"),
         (("--ledger", "mysql://root:hunter2@host/base"), "SQLite file or on a PostgreSQL server"),
     ],
