@@ -304,8 +304,7 @@ def table(
         from bnpriv.ledger.values import Budget
         from bnpriv.render.as_docx import as_file, require_form
         from bnpriv.tables.files import data_files
-        from bnpriv.tables.private_table.plan import plan_table
-        from bnpriv.tables.private_table.private_table import private_table
+        from bnpriv.tables.private_table.private_table import plan_table, private_table
 
         _require_ledger(ledger, budget, key)
         _refuse_half_asked(plan=plan, data=data, output=output, seen=records_may_be_seen)
@@ -358,7 +357,7 @@ def show(
 ) -> None:
     """Show the accounts of a ledger: what was asked, what it cost, what is left."""
     from bnpriv.ledger.ledger import Ledger
-    from bnpriv.ledger.pages import LedgerPage
+    from bnpriv.ledger.session import LedgerPage
 
     with outputs(html, _file(json), reading=_ledger_files(ledger)) as out:
         page = LedgerPage.of(Ledger.open(ledger), account)
@@ -611,6 +610,7 @@ def init(
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
 ) -> None:
     """Start a framework file for a table of your own, from its header and what is public about it."""
+    from bnpriv.io.starter.codebook import texts_listed
     from bnpriv.io.starter.files import DEFAULT_NOTION, asked_notion, files_to_start
 
     chosen = notion or asked_notion()
@@ -628,7 +628,7 @@ def init(
             network=network,
             public=public,
             codebook=codebook,
-            names=None if names is None else [name.strip() for name in names.split(",")],
+            names=None if names is None else texts_listed(names),
             protect=protect or (),
             records=records,
             read_as=_read_as(read_as or ()),

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from bnpriv.ledger.counted import CountedAccount
     from bnpriv.ledger.values import Budget
     from bnpriv.shown import Shown
-    from bnpriv.tables.private_table.plan import TablePlan
-    from bnpriv.tables.private_table.private_table import PrivateTable
+    from bnpriv.tables.private_table.private_table import PrivateTable, TablePlan
 
 ACCOUNT = "data"
 """Of the table in the ledger, as the shell names it."""
@@ -70,7 +69,7 @@ def offered(state: State, account: CountedAccount | None = None) -> Any:
 
 
 def _planned(state: State) -> TablePlan:
-    from bnpriv.tables.private_table.plan import plan_table
+    from bnpriv.tables.private_table.private_table import plan_table
 
     return plan_table(declared(state), state.epsilon, state.delta, queries=[state.query] if state.query else [])
 
@@ -420,20 +419,22 @@ def commands(place: Place, state: State) -> tuple[list[str], list[str]]:
     table, file = _named(base.table or "TABLE.csv"), f"framework/{Path(base.framework).name}"
     shell, python = ["set -e"], ["import bnpriv as bp", "", f"framework = {_call('bp.read_framework', file)}"]
     if not base.given:
-        learn = base.public if base.strength is None else ""
         said = {
-            "notion": base.notion, "learn": _named(learn), "public": "" if learn else _named(base.public),
-            "codebook": _named(base.codebook), "edges": base.edges, "strength": base.strength, "graphs": base.graphs,
-            "records": base.records,
+            "learn": _named(base.public), "codebook": _named(base.codebook), "records": base.records,
+            "graphs": 1 if base.edges else base.graphs,
         }  # fmt: skip
         secrets_ = [f"{name!r}: {_call('bp.Secret', each.property)[:-1]}, pairs=bp.apart(at_most={each.at_most}))"
                     for name, each in base.hidden.items()]  # fmt: skip
-        protect = f"{{{', '.join(secrets_)}}}" if base.notion == "dataset" else repr(list(base.hidden))
-        started = _call("bp.start", table, **said, names=names_of(base), read_as=dict(base.read_as))
+        protect = f"{{{', '.join(secrets_)}}}"
+        started = _call("bp.start", table, **said, edges=base.by_hand, names=names_of(base), read_as=dict(base.read_as))
         python[2] = f"framework = {started[:-1]}, protect={protect})"
         if _is_usual(base):
             read_as = [f"{name}={kind}" for name, kind in base.read_as.items()]
-            file, more = "framework.toml", {"names": base.names, "protect": list(base.hidden), "as": read_as}
+            edges = [
+                f"{above} -> {below}{f': {own!r}' if own else ''}" for (above, below), own in base.by_hand.items()
+            ]
+            more = {"names": base.names, "edges": ", ".join(edges), "protect": list(base.hidden), "as": read_as}
+            file = "framework.toml"
             shell.append(_command("init", table, **said, **more, output=file))
     shell.append(_command("report", file))
     if account is not None:
@@ -481,7 +482,8 @@ def _is_usual(state: State) -> bool:
         (held.property == str(usual_property(name, schema[name])) and held.at_most == near)
         for name, held in state.hidden.items()
     ]
-    return state.notion != "dataset" or all(each)
+    # the shell's text of edges cannot hold every name
+    return all(each) and not any(sign in end for edge in state.by_hand for end in edge for sign in ",>:")
 
 
 def _named(path: str) -> str:

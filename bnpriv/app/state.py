@@ -25,7 +25,7 @@ TABLES = (".csv", ".parquet", ".tsv")
 
 CODEBOOKS = (".csv", ".toml", ".names")
 
-PATHS = ("table", "public", "codebook", "framework")
+PATHS = ("table", "public", "book", "codebook", "framework")
 """Fields of a state that name files."""
 
 
@@ -59,22 +59,27 @@ class State:
 
     Parameters
     ----------
-    table, public, codebook : str
+    table, public, book : str
         Paths; empty where none was chosen.
+    codebook : str
+        The codebook that was chosen, `book`, or one in the kept folder that holds what was typed too.
+    facts : mapping from str to mapping
+        What was typed of columns, by its field; of columns of other tables too, for who goes back to these.
     names : str
         The columns of a table without a line of names, with commas between.
     records : int, optional
         Number of rows, a public fact.
     read_as : mapping from str to str
-        Columns that are not read as what they look like.
-    notion : str
+        Columns of this table that are not read as what they look like.
     hidden : mapping from str to Hidden
         What must stay hidden, by its column.
-    edges : str
-        The graph; empty where it is learned.
-    strength : float, optional
-        How much an edge can say where nothing is learned.
+    edges : mapping from str to mapping from str to float or None
+        Edges by hand, by the column above and the one below, each with the strength that is stated; empty where they
+        are as they were found.
     graphs : int
+        In how many resamples edges were looked for.
+    told : tuple of str
+        What is to be known of the model that was made.
     framework : str
         Path of the framework file; empty until there is one.
     given : bool
@@ -83,6 +88,8 @@ class State:
     epsilon, delta : float
     mechanism : str
         Empty takes the one that errs least.
+    queries : tuple of str
+        Asked before, the last one first.
     form : str
         What is released: "answer", or "table" for a whole private table.
     decided : mapping from str to str
@@ -93,24 +100,31 @@ class State:
 
     table: str = ""
     public: str = ""
+    book: str = ""
     codebook: str = ""
+    facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     names: str = ""
     records: int | None = None
     read_as: Mapping[str, str] = field(default_factory=dict[str, str])
-    notion: str = "dataset"
     hidden: Mapping[str, Hidden] = field(default_factory=dict[str, Hidden])
-    edges: str = ""
-    strength: float | None = None
+    edges: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict[str, Mapping[str, float | None]])
     graphs: int = 1
+    told: tuple[str, ...] = ()
     framework: str = ""
     given: bool = False
     query: str = ""
     epsilon: float = 1.0
     delta: float = 0.0
     mechanism: str = ""
+    queries: tuple[str, ...] = ()
     form: str = "answer"
     decided: Mapping[str, str] = field(default_factory=dict[str, str])
     releases: tuple[Asked, ...] = ()
+
+    @property
+    def by_hand(self) -> dict[tuple[str, str], float | None]:
+        """The edges by hand, each with the strength that is stated."""
+        return {(above, below): each for above, held in self.edges.items() for below, each in held.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,7 +258,7 @@ def read_state(kept: Path) -> State:
 def _state(held: dict[str, Any]) -> State:
     hidden = {name: Hidden(**each) for name, each in held.pop("hidden", {}).items()}
     releases = [Asked(**{**each, "state": _state(each["state"])}) for each in held.pop("releases", ())]
-    plain = {name: tuple(value) if isinstance(value, list) else value for name, value in held.items()}
+    plain: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in held.items()}
     made = State(**plain, hidden=hidden, releases=tuple(releases))
     if any(
         not isinstance(getattr(made, name), type(usual)) for name, usual in vars(State()).items() if usual is not None

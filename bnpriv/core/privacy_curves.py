@@ -10,7 +10,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray, halved
 from bnpriv.core.distributions import Atoms, log_sum, log_sum_exp, magnitude
 from bnpriv.core.gaussian_curve import NORMAL_LOG_ERROR, gaussian_delta
 from bnpriv.errors import SizeError
@@ -466,14 +466,11 @@ def _threshold(curve: _Sum, gap: float, epsilon: float) -> tuple[float, float]:
         if curve.log_density(high - gap)[0] - curve.log_density(high)[0] >= epsilon or high > 1e6 * curve.scale:
             break
         low, high = high, 2 * high
-    for _ in range(MOST_HALVINGS):
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        if curve.log_density(middle - gap)[0] - curve.log_density(middle)[0] < epsilon:
-            low = middle
-        else:
-            high = middle
+
+    def holds(at: float) -> bool:
+        return not curve.log_density(at - gap)[0] - curve.log_density(at)[0] < epsilon
+
+    low, _ = halved(low, high, holds, MOST_HALVINGS)
     first, second = curve.log_density(low - gap), curve.log_density(low)
     return low, first[1] + second[1] + abs(first[0] - second[0] - epsilon)
 

@@ -15,15 +15,12 @@ from bnpriv.checks import listing, spelling, subset, text
 from bnpriv.core.column_laws import DeclaredLaw, DeclaredLaws, NormalDistribution
 from bnpriv.core.columns import Categorical, Integer, Real
 from bnpriv.core.evidence.records import state_cells
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
 from bnpriv.core.frameworks.base import DECISIONS, MOST_REASON
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.frameworks.question import AttributeFramework, Framework
-from bnpriv.core.frameworks.value import ValuePrivacy
 from bnpriv.core.networks.base import Network
 from bnpriv.core.networks.discrete import require_discrete
-from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import Query, normal_form
 from bnpriv.core.schema import Column, Schema
 from bnpriv.core.secrets import Secret
 from bnpriv.errors import BnprivError, FileError, FrameworkError, QueryError, SecretError, SizeError

@@ -27,9 +27,9 @@ from bnpriv.core.influence.finite import (
     finite_influence,
     influence_losses,
     influence_work,
+    joint_law,
     lower_bound,
 )
-from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.influence.tree_choice import tree_choice
 from bnpriv.core.networks.base import NOTHING_READ, ImportReport, Level, Posterior
 from bnpriv.core.networks.discrete import DeclaredNumbers, DiscreteNetwork, FiniteMethods, require_discrete

@@ -24,8 +24,8 @@ from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, Stat
 from bnpriv.core.distributions import FUNCTION_ERROR, magnitude
 from bnpriv.core.evidence.records import numerator
 from bnpriv.core.frozen import Cache, ReadOnly
+from bnpriv.core.queries.base import NormalForm, columns_of
 from bnpriv.core.queries.contribution import cleaned, term_totals
-from bnpriv.core.queries.normal_form import NormalForm, columns_of
 from bnpriv.core.schema import Column, Schema
 from bnpriv.core.whole_numbers import WholeLaw
 from bnpriv.digest import sha256

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.bound import FloatArray, IntArray
 from bnpriv.core.columns import State
+from bnpriv.core.frameworks.question import Framework
+from bnpriv.core.networks.base import Network
 from bnpriv.core.networks.discrete import DiscreteNetwork, require_discrete
-from bnpriv.core.schema import Schema
 from bnpriv.errors import DataError, ParameterError
 from bnpriv.kinds.public_records import PublicRecords, state_places
 from bnpriv.progress import progress, tracked
@@ -24,6 +25,7 @@ from bnpriv.render.document import Document, Paragraph, Table
 from bnpriv.render.figures import axes, label
 from bnpriv.shown import Shown
 from bnpriv.text import chance_text, nats_text, number_text, percent_text
+from bnpriv.views.words import edge_shares
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -579,54 +581,64 @@ class EdgeShown:
 
     Parameters
     ----------
-    strength : float
+    models : str
+        How many models have the edge, where not all do.
+    strength : float, optional
         By how many times the odds of one state of the column below against another differ at most from those of its
         shares, whatever the state of the column above; other columns aside. As a table shows it by chance alone where
-        there is no dependence it is above 1 too, the more so the more states there are.
-    chance : float
+        there is no dependence it is above 1 too, the more so the more states there are. None without a public table.
+    chance : float, optional
         How often columns that do not depend on each other, given the other parents, show as much; of this edge alone,
         as if it had not been searched for.
     """
 
-    strength: float
-    chance: float
+    models: str = ""
+    strength: float | None = None
+    chance: float | None = None
 
     @property
     def sentence(self) -> str:
-        """What the table shows, in one sentence."""
+        """What the table shows, in one sentence; empty without a table."""
+        if self.strength is None or self.chance is None:
+            return ""
         chance = chance_text(max(self.chance, sys.float_info.min))
         shown = "shown" if self.chance <= LEVEL_SHOWN else "not shown"
         moves = f"moves odds by up to {number_text(self.strength, 3)} times"
         return f"{shown}: {moves}; as much comes by chance with probability {chance}"
 
 
-def edges_shown(network: DiscreteNetwork, public: PublicRecords, schema: Schema) -> dict[tuple[str, str], EdgeShown]:
-    """Return what public records show of every edge of the models of a network.
+def edges_shown(framework: Framework) -> dict[tuple[str, str], EdgeShown]:
+    """Return what the public records of a framework show of every edge of its models.
 
     Parameters
     ----------
-    network : DiscreteNetwork
-        Of level "records".
-    public : PublicRecords
-        With all its columns, as `bnpriv.start` keeps them.
-    schema : Schema
+    framework : Framework
+        As `bnpriv.start` makes it of a public table; without public records only the edges are told.
 
     Returns
     -------
     dict from (str, str) to EdgeShown
-        By the ends of the edges, as they point in the first model that has them.
+        By the ends of the edges, along the order of the attributes.
 
     Notes
     -----
     The strength is that of the counts, with one more record for every state of the column above, which has the shares;
     the chance is that of a G-test.
     """
-    places = {name: state_places(schema[name], public.columns[name], known) for name, known in network.states.items()}
-    found: dict[tuple[str, str], EdgeShown] = {}
+    network, schema = (
+        require_discrete(cast(Network, framework.network), "what a table shows of edges"),
+        framework.schema,
+    )
+    found = {edge: EdgeShown(models=models) for edge, models in edge_shares(network).items()}
+    if framework.public_records is None:
+        return found
+    columns = cast(PublicRecords, framework.public_records).columns
+    places = {name: state_places(schema[name], columns[name], known) for name, known in network.states.items()}
     for part in network.parts:
         for above, below in part.graph.edges:
-            if {(above, below), (below, above)} & found.keys():
-                continue
+            edge = (above, below) if (above, below) in found else (below, above)
+            if found[edge].strength is not None:
+                continue  # as it points in the first model that has it
             names = [below, above, *(each for each in part.graph.parents[below] if each != above)]
             shape = [len(network.states[name]) for name in names]
             cells = np.ravel_multi_index(tuple(places[name] for name in names), shape)
@@ -636,7 +648,7 @@ def edges_shown(network: DiscreteNetwork, public: PublicRecords, schema: Schema)
             shares = pairs.sum(axis=1, keepdims=True) / pairs.sum()
             lifts = np.log((pairs / shares + 1) / (pairs.sum(axis=0) + 1))
             strength = math.exp(float(np.ptp(lifts, axis=0).max()))
-            found[above, below] = EdgeShown(strength=strength, chance=g_test(seen)[1])
+            found[edge] = replace(found[edge], strength=strength, chance=g_test(seen)[1])
     return found
 
 

@@ -27,12 +27,10 @@ from bnpriv.core.schema import Schema
 from bnpriv.digest import sha256
 from bnpriv.errors import DataError, LedgerError
 from bnpriv.kinds.public_records import public_records_of
-from bnpriv.ledger.chain import canonical
 from bnpriv.ledger.counted import CountedAccount, alone, as_budget, mark_of, no_bound, open_account
-from bnpriv.ledger.ledger import Ledger, name_charge
+from bnpriv.ledger.ledger import LOST_TABLE, Admit, Ledger, name_charge
 from bnpriv.ledger.prices import refuse_useless
-from bnpriv.ledger.rules import LOST_TABLE, Admit
-from bnpriv.ledger.values import Account, Budget, Receipt
+from bnpriv.ledger.values import Account, Budget, Receipt, canonical
 from bnpriv.render.outputs import outputs
 from bnpriv.tables.evaluate import answer_labels, check_rows, require_answerable
 from bnpriv.tables.public import fingerprint_of

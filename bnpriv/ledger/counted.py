@@ -16,12 +16,10 @@ from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.schema import Schema
 from bnpriv.digest import sha256
 from bnpriv.errors import LedgerError, ParameterError, Refusal
-from bnpriv.ledger.chain import canonical
 from bnpriv.ledger.external import ExternalRelease
-from bnpriv.ledger.ledger import Ledger, name_charge
-from bnpriv.ledger.rules import LOST_TABLE, Admit, is_slip
+from bnpriv.ledger.ledger import LOST_TABLE, Admit, Ledger, is_slip, name_charge
 from bnpriv.ledger.store import ledger_file
-from bnpriv.ledger.values import Account, Budget, Charge, Mark, Receipt, Uncopied
+from bnpriv.ledger.values import Account, Budget, Charge, Mark, Receipt, Uncopied, canonical
 from bnpriv.services import service
 from bnpriv.views.accountant import PRIVATE_TABLE
 

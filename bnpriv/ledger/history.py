@@ -152,10 +152,7 @@ def scale_at_cost(accountant: Accountant, entry: Entry, limit: Fraction) -> floa
     for _ in range(HALVINGS_OF_SCALE):
         middle = (low + high) / 2
         total = total_with(accountant, [with_scale(entry, middle)]) if middle > 0 else None
-        if total is not None and total <= limit:
-            high = middle
-        else:
-            low = middle
+        low, high = (low, middle) if total is not None and total <= limit else (middle, high)
         if high - low <= 1e-6 * high:
             break
     return high

@@ -17,9 +17,8 @@ from bnpriv.core.evidence.structural import Influences, influences
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.mechanisms.column import ColumnMechanism
+from bnpriv.core.mechanisms.law_mechanisms import TightMechanism, WassersteinMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
-from bnpriv.core.mechanisms.tight import TightMechanism
-from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.core.queries.base import GivenAnswer, Query
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError

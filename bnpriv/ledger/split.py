@@ -22,9 +22,8 @@ from bnpriv.core.accounting.total import NoiseCosts, Share, shares_of
 from bnpriv.core.evidence.structural import influences
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.mechanisms.column import ColumnMechanism
+from bnpriv.core.mechanisms.law_mechanisms import TightMechanism, WassersteinMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
-from bnpriv.core.mechanisms.tight import TightMechanism
-from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.core.noise import Laplace, is_none
 from bnpriv.core.queries.asked import parts_of, stack
 from bnpriv.core.queries.base import Query

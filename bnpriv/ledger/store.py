@@ -18,8 +18,7 @@ from urllib.parse import quote
 
 from bnpriv import checks
 from bnpriv.errors import LedgerError, MissingExtraError
-from bnpriv.ledger.chain import OPENING_LOCK, changed, found_tables, make_tables, migrate
-from bnpriv.ledger.values import Uncopied
+from bnpriv.ledger.values import OPENING_LOCK, Uncopied, changed, found_tables, make_tables, migrate
 from bnpriv.paths import JOURNALS, NO_PATH, user_path
 
 if TYPE_CHECKING:

@@ -21,12 +21,9 @@ from bnpriv.core.columns import Categorical
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.noise import Laplace
 from bnpriv.core.queries.asked import count, crosstab, histogram, number_labels, parts_of, proportion, stack
-from bnpriv.core.queries.base import Indicator, Query
-from bnpriv.core.queries.builtin import Count
+from bnpriv.core.queries.base import Indicator, IntegerTerm, NormalForm, Query, columns_of, normal_form
+from bnpriv.core.queries.builtin import Count, Custom, Derived, derivation
 from bnpriv.core.queries.contribution import Leaf, cells
-from bnpriv.core.queries.custom import Custom
-from bnpriv.core.queries.derived import Derived, derivation
-from bnpriv.core.queries.normal_form import IntegerTerm, NormalForm, columns_of, normal_form
 from bnpriv.core.queries.predicates import Comparison, Constant, Truths, truth
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.core.release import Release

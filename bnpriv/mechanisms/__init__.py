@@ -9,9 +9,11 @@ if TYPE_CHECKING:
     from bnpriv.core.mechanisms.certificate import Certificate as Certificate, Decision as Decision
     from bnpriv.core.mechanisms.column import ColumnMechanism as ColumnMechanism
     from bnpriv.core.mechanisms.law_decision import LawDecision as LawDecision
+    from bnpriv.core.mechanisms.law_mechanisms import (
+        TightMechanism as TightMechanism,
+        WassersteinMechanism as WassersteinMechanism,
+    )
     from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism as MarkovQuiltMechanism
-    from bnpriv.core.mechanisms.tight import TightMechanism as TightMechanism
-    from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism as WassersteinMechanism
     from bnpriv.mechanisms.baselines import (
         GroupPrivacyMechanism as GroupPrivacyMechanism,
         RecordPrivacyMechanism as RecordPrivacyMechanism,
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
         DirectionalMechanism as DirectionalMechanism,
         ExpectedValueMechanism as ExpectedValueMechanism,
     )
-    from bnpriv.mechanisms.gaussian.attribute import AttributeGaussianMechanism as AttributeGaussianMechanism
-    from bnpriv.mechanisms.gaussian.covariance import (
+    from bnpriv.mechanisms.gaussian.mechanisms import (
+        AttributeGaussianMechanism as AttributeGaussianMechanism,
         DirectionalUncertaintyMechanism as DirectionalUncertaintyMechanism,
         EigenvectorMechanism as EigenvectorMechanism,
         OptimalGaussianMechanism as OptimalGaussianMechanism,

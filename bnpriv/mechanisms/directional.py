@@ -38,11 +38,11 @@ from bnpriv.core.noise import (
     tail_of_one,
 )
 from bnpriv.core.queries.base import Query
-from bnpriv.core.transport.distance import w_infinity
+from bnpriv.core.transport.distance import check_pairs, lengths, w_infinity
 from bnpriv.core.transport.line import tolerance
-from bnpriv.core.transport.space import check_pairs, lengths
 from bnpriv.errors import ParameterError, Refusal, SizeError
-from bnpriv.mechanisms.gaussian.covariance import (
+from bnpriv.mechanisms.gaussian.laws import OF_TABLES, NormalPair, laws_by_pairs, normal_refusal
+from bnpriv.mechanisms.gaussian.mechanisms import (
     LAST_SHARE,
     TAIL_SHARE,
     Gap,
@@ -54,7 +54,6 @@ from bnpriv.mechanisms.gaussian.covariance import (
     spent_delta,
     variance_refusal,
 )
-from bnpriv.mechanisms.gaussian.laws import OF_TABLES, NormalPair, laws_by_pairs, normal_refusal
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.text import nats_text
 

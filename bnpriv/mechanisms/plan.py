@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from bnpriv import checks
-from bnpriv.core.distributions import Atoms
-from bnpriv.core.draws import missed
+from bnpriv.bound import least_whole
+from bnpriv.core.distributions import Atoms, missed
 from bnpriv.core.evidence.constraints import LawPair, plain_laws
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.frameworks.question import Framework, require_framework, require_query
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.mechanisms.column import ColumnMechanism, large_delta_refusal
 from bnpriv.core.mechanisms.law_decision import CALIBRATIONS, DELTA_MARGIN, LawDecision
+from bnpriv.core.mechanisms.law_mechanisms import TightMechanism, WassersteinMechanism, foretold_scale
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
-from bnpriv.core.mechanisms.tight import TightMechanism, foretold_scale
-from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
@@ -30,8 +29,11 @@ from bnpriv.kinds.density.network import MOST_DRAWS
 from bnpriv.kinds.draws.laws import SampledLaws
 from bnpriv.mechanisms.chain import MarkovChainMechanism
 from bnpriv.mechanisms.directional import DirectionalMechanism
-from bnpriv.mechanisms.gaussian.attribute import AttributeGaussianMechanism
-from bnpriv.mechanisms.gaussian.covariance import DirectionalUncertaintyMechanism, OptimalGaussianMechanism
+from bnpriv.mechanisms.gaussian.mechanisms import (
+    AttributeGaussianMechanism,
+    DirectionalUncertaintyMechanism,
+    OptimalGaussianMechanism,
+)
 from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism
 from bnpriv.mechanisms.proved_limit import Limit, limit_of, reached_limit, zero_limit
 from bnpriv.progress import progress
@@ -263,14 +265,7 @@ def draws_needed(delta: float, miss: float, ratio: float = 1.0) -> int:
     high = 1
     while not missed(high, miss, ratio) < delta:
         high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        if missed(middle, miss, ratio) < delta:
-            high = middle
-        else:
-            low = middle
-    return high
+    return least_whole(high // 2, high, lambda draws: missed(draws, miss, ratio) < delta)
 
 
 def _again(pair: LawPair, random: np.random.Generator) -> LawPair:

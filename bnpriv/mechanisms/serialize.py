@@ -22,10 +22,9 @@ from bnpriv.core.frameworks.question import AttributeFramework, Framework, own_q
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.noise import Noise, Scaled
-from bnpriv.core.queries.base import GivenAnswer, Indicator, Query
+from bnpriv.core.queries.base import GivenAnswer, Indicator, IntegerTerm, Query, Steps, normal_form
+from bnpriv.core.queries.builtin import Custom
 from bnpriv.core.queries.contribution import cleaned
-from bnpriv.core.queries.custom import Custom
-from bnpriv.core.queries.normal_form import IntegerTerm, Steps, normal_form
 from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
 from bnpriv.core.schema import Column, Schema, has_gaps
 from bnpriv.core.secrets import Apart, Interval, IntervalPairs, Pair, Secret, SecretPair, ValuesApart, of_states

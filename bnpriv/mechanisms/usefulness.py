@@ -17,8 +17,7 @@ from bnpriv.core.distributions import Normal
 from bnpriv.core.frameworks.question import Framework, own_query
 from bnpriv.core.noise import Gaussian, Laplace, Noise, NoNoise, is_none
 from bnpriv.core.queries.asked import AnswerPart
-from bnpriv.core.queries.base import GivenAnswer, Query
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import GivenAnswer, Query, normal_form
 from bnpriv.mechanisms.directional import DirectionalLaplace
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel

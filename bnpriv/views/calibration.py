@@ -13,7 +13,7 @@ from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.core.mechanisms.weights import RULES
 from bnpriv.core.noise import is_none
 from bnpriv.core.queries.base import GivenAnswer, Query
-from bnpriv.core.queries.derived import Derived, derivation
+from bnpriv.core.queries.builtin import Derived, derivation
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.errors import Refusal
 from bnpriv.mechanisms.optimal.channel import OVER_ALL, Channel

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from bnpriv.bound import FloatArray
-from bnpriv.core.draws import missed
+from bnpriv.core.distributions import missed
 from bnpriv.core.evidence.constraints import Laws, plain_laws
 from bnpriv.core.evidence.structural import influences
 from bnpriv.core.frameworks.question import Framework

@@ -11,7 +11,7 @@ from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.noise import is_none
 from bnpriv.core.queries.asked import parts_of
 from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.derived import Span, derivation
+from bnpriv.core.queries.builtin import Span, derivation
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.core.release import INTERVAL_LEVEL, Release
 from bnpriv.core.schema import Schema

@@ -69,9 +69,12 @@ def hospital_to_release(visitor: Visitor, epsilon: str = "0.5", budget: str = "0
     visitor.open()
     visitor.choose("table", "patients.parquet")
     visitor.press("Go on")
-    visitor.open("question")
-    visitor.write("query", "count(days >= 8)")
-    visitor.press("See what it would leak")
+    visitor.press("Question")
+    visitor.choose("subject.0", "days (0 to 30)")
+    visitor.choose("sign.0", "is at least")
+    visitor.write("value.0", "8")
+    visitor.press("Build it")
+    assert "count(days >= 8)" in visitor.words
     visitor.press("Go on")
     visitor.write("epsilon", epsilon)
     visitor.press("Go on")
@@ -103,7 +106,7 @@ def test_the_whole_road_on_raw_tables(driver, tmp_path: Path, how: type[Visitor]
         for name in to_release(visitor):
             assert visitor.complaints() == [], name
         assert "statement as .docx" in visitor.words
-        visitor.open("release")
+        visitor.press("Release")
         assert "Statement for the data-protection officer" in visitor.words
         assert visitor.asked_for() == {visitor.origin, "data"}  # no request leaves the machine
         running.send_signal(signal.SIGINT)
@@ -147,14 +150,15 @@ def test_the_slider_moves_the_belief_and_is_not_kept_before_it_is_sent(driver, h
     visitor = Keyboard(driver, hospital)
     hospital_to_release(visitor)
     visitor.open("strength")
-    before = visitor.field("live").text
-    visitor.reach(visitor.field("slider"))
+    before = visitor.field("said").text
+    visitor.reach(visitor.field("slide"))
     visitor.type(*[driver_key("LEFT")] * 5)
-    visitor.wait(lambda: visitor.field("live").text not in ("", before), "another belief")
+    visitor.wait(lambda: "odds" in visitor.field("said").text and visitor.field("said").text != before, "a belief")
     assert float(visitor.field("epsilon").get_attribute("value")) < 0.5
-    assert visitor.field("slider").get_attribute("aria-valuetext").startswith("epsilon 0.")
+    assert visitor.field("slide").get_attribute("aria-valuetext").startswith("epsilon 0.")
+    assert visitor.field("said").get_attribute("role") == "status"
     visitor.open("strength")
-    assert visitor.field("live").text == before
+    assert visitor.field("said").text == before
     assert visitor.complaints() == []
 
 
@@ -169,7 +173,8 @@ def test_a_refusal_has_the_focus_and_leads_to_its_field(driver, hospital: str) -
     hospital_to_release(visitor)
     visitor.open("question")
     visitor.write("query", "count(day >= 8)")
-    visitor.press("See what it would leak")
+    with visitor.leaving():
+        visitor.type(driver_key("ENTER"))
     assert visitor.title == "Question (refused)"
     assert driver.switch_to.active_element.get_attribute("id") == "alert"
     field = visitor.field("query")
@@ -202,7 +207,7 @@ def test_hostile_names_run_nothing_and_break_nothing(driver, tmp_path: Path) -> 
             assert visitor.asked_for() <= {visitor.origin, "data"}
         assert FILE in seen["table-empty"]
         assert SCRIPT in seen["columns"]
-        assert SCRIPT in seen["secret"]
+        assert SCRIPT[:16] in seen["secret"]
         assert FILE in seen["release"]
         for each in driver.find_elements("css selector", "a[download]"):
             assert each.get_attribute("href").startswith(f"{visitor.origin}/download/")
@@ -334,7 +339,7 @@ def test_back_forward_and_reload_lose_nothing_and_charge_nothing(finished: Visit
     driver = finished.driver
     filled = (
         "return [...document.querySelectorAll('main :is(input, select)')].filter((e) => e.type !== 'hidden' && "
-        "e.id !== 'slider').map((e) => [e.id, e.value, Boolean(e.checked)])"
+        "e.id !== 'slide').map((e) => [e.id, e.value, Boolean(e.checked)])"
     )
 
     def seen() -> tuple[str, object]:
@@ -418,7 +423,7 @@ def test_axe_finds_nothing_serious(finished: Visitor, width: int, scheme: str) -
         finished.open("question" if step == "refused" else step)
         if step == "refused":
             finished.write("query", "count(smokes == yes")
-            finished.press("See what it would leak")
+            finished.press("Take this text")
             assert finished.title == "Question (refused)"
         finished.ask("for (const each of document.querySelectorAll('details')) each.open = true")
         finished.ask(script)
@@ -442,4 +447,6 @@ def test_every_page_has_its_landmarks_and_one_heading(finished: Visitor) -> None
         assert finished.ask("return document.documentElement.lang") == "en"
         current = finished.driver.find_elements("css selector", "nav [aria-current=step]")
         assert [each.text for each in current] == [finished.title], step
-        assert len(finished.driver.find_elements("css selector", "main button.go")) <= 1, step
+        filled = "return [...document.querySelectorAll('main :is(button, a)')].filter((e) => getComputedStyle(e)"
+        filled += ".backgroundColor === getComputedStyle(e).borderTopColor).map((e) => e.textContent)"
+        assert len(finished.ask(filled)) == (step != "downloads"), (step, finished.ask(filled))

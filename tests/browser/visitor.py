@@ -96,17 +96,23 @@ class Visitor:
         return self.driver.find_element("id", id_)
 
     def button(self, text: str):
-        """The button or link of the page whose text begins so."""
-        every = self.driver.find_elements("css selector", "main :is(button, a)")
+        """The button or link whose text begins so, of the page before those of the road."""
+        every = [
+            each
+            for part in ("main", "nav")
+            for each in self.driver.find_elements("css selector", f"{part} :is(button, a)")
+        ]
         found = [each for each in every if each.text.startswith(text)]
         assert found, f"no {text!r} among {[each.text for each in every]}"
         return found[0]
 
     def wait(self, held, what: str = "what was waited for") -> None:
-        """Until a condition on the page holds."""
+        """Until a condition on the page holds; while one page gives way to another nothing can be asked."""
+        from selenium.common.exceptions import WebDriverException
         from selenium.webdriver.support.wait import WebDriverWait
 
-        WebDriverWait(self.driver, LONGEST, poll_frequency=0.05).until(lambda _: held(), f"{what}: not seen")
+        waiting = WebDriverWait(self.driver, LONGEST, 0.05, [WebDriverException])
+        waiting.until(lambda _: held(), f"{what}: not seen")
 
     @contextlib.contextmanager
     def leaving(self, where: str = "the next page") -> Iterator[None]:
@@ -222,7 +228,7 @@ def to_release(visitor: Visitor, table: str = "private.csv", query: str = "count
     visitor.press("Go on")
     assert visitor.title == "Question", visitor.words
     visitor.write("query", query)
-    visitor.press("See what it would leak")
+    visitor.press("Take this text")
     assert visitor.title == "Question", visitor.words
     yield "question"
     visitor.press("Go on")
@@ -235,5 +241,5 @@ def to_release(visitor: Visitor, table: str = "private.csv", query: str = "count
     visitor.press("Release")
     assert visitor.title == "Release", visitor.words
     yield "released"
-    visitor.open("downloads")
+    visitor.press("Downloads")
     yield "downloads"

@@ -12,7 +12,7 @@ import pytest
 import bnpriv as bp
 import bnpriv.core.mechanisms.k_fold as composition_module
 import bnpriv.core.mechanisms.k_fold as k_fold_module
-import bnpriv.core.mechanisms.tight as tight_module
+import bnpriv.core.mechanisms.law_mechanisms as tight_module
 import bnpriv.core.privacy_curves as laplace_module
 import bnpriv.core.privacy_curves as mixture_module
 from bnpriv.core.evidence.constraints import RecordPair

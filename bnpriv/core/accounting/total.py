@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.bound import Bound, FloatArray, Kind, down, up
+from bnpriv.bound import Bound, FloatArray, Kind, down, halved, up
 from bnpriv.core.accounting.entries import Entry, Near, rounded_up
 from bnpriv.core.evidence.structural import Influences
 from bnpriv.core.gaussian_curve import gaussian_delta
@@ -470,7 +470,7 @@ def _level(losses: PrivacyLosses, most: float, delta: float) -> float:
     low, high = 0.0, most if math.isfinite(most) else LARGEST_LEVEL
     if float(np.max(losses.excess(high), initial=0.0)) > delta:
         return most
-    return _least(lambda level: float(np.max(losses.excess(level), initial=0.0)) <= delta, low, high)
+    return halved(low, high, lambda level: float(np.max(losses.excess(level), initial=0.0)) <= delta, HALVINGS)[1]
 
 
 @lru_cache(maxsize=2**14)
@@ -493,12 +493,4 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         low, high = high, 2 * high
         if high > 2.0**40:
             return math.inf
-    return _least(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, low, high)
-
-
-def _least(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """The least number between two ends at which something holds that holds at the upper one, rounded up."""
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    return halved(low, high, lambda epsilon: gaussian_delta(mu, epsilon) <= delta, HALVINGS)[1]

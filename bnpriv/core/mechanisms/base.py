@@ -88,11 +88,8 @@ def least_scale(loss: Callable[[float], float], budget: float, guess: float, pre
         middle = low + (high - low) / 2
         if not low < middle < high:  # no double lies between subnormal ones
             break
-        if loss(middle) <= budget:
-            # the private end is kept in `high` throughout, so that what is returned was itself tested
-            high = middle
-        else:
-            low = middle
+        # the private end is kept in `high` throughout, so that what is returned was itself tested
+        low, high = (low, middle) if loss(middle) <= budget else (middle, high)
     return high
 
 

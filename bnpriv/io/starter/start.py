@@ -9,21 +9,22 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from bnpriv.checks import listing, whole
-from bnpriv.core.columns import Binned, Categorical, Integer
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.columns import Binned, Categorical, Integer, Real
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy
 from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.core.queries.asked import count
+from bnpriv.core.queries.asked import count, histogram
 from bnpriv.core.queries.predicates import col
 from bnpriv.core.schema import Column, Schema
 from bnpriv.core.secrets import Secret, apart
 from bnpriv.errors import FewRecordsWarning, FoundInPublicWarning, FrameworkError, ParameterError
 from bnpriv.io.networks.files import read_network
+from bnpriv.io.query_text import parse_query
 from bnpriv.io.starter.learn import LEARNED_MODELS, Edges, check_protected
 from bnpriv.io.starter.public import OTHER_LABELS
 from bnpriv.io.starter.started import Started, StartedNotion, level_of, started
+from bnpriv.tables.evaluate import require_answerable
 from bnpriv.tables.readings import PLAIN
-from bnpriv.text import some_text
+from bnpriv.text import some_text, visible
 
 HIDDEN_PART = 100
 """By default numbers of records up to one in so many of the table apart are not to be told apart."""
@@ -69,7 +70,7 @@ def start(
     notion : {"dataset", "distributional"}
         Whether a property of this table is hidden, or the law behind it: docs/choosing-a-notion.md.
     codebook : str or path, optional
-        A CSV or TOML file with column, type, lower, upper, categories, edges and shares, or lines like
+        A CSV or TOML file with column, type, lower, upper, categories, edges, shares and missing_codes, or lines like
         ``sex: Female, Male.``
     names : sequence of str, optional
         The columns, for a file whose first line is a record.
@@ -168,8 +169,7 @@ def _schema(known: Started, records: int) -> Schema:
     FrameworkError
         If bounds or categories of one stay unknown.
     """
-    kept = {name: each.column for name, each in known.columns.items() if name not in known.left_out}
-    unknown = [name for name, column in kept.items() if column is None]
+    unknown = [name for name in known.out if name not in known.left_out]
     if unknown:
         # names that nothing public has too may be a record
         told = known.names_given or known.public
@@ -178,8 +178,7 @@ def _schema(known: Started, records: int) -> Schema:
             found=f"none for {listing(unknown)}" if told else "none for any",
             remedy="Give a codebook, or a public table.",
         )
-    columns = {name: column for name, column in kept.items() if column is not None}
-    return Schema(records=records, columns=columns, dialect=None if known.dialect == PLAIN else known.dialect)
+    return Schema(records=records, columns=known.ready, dialect=None if known.dialect == PLAIN else known.dialect)
 
 
 def _framework(
@@ -215,14 +214,64 @@ def usual_decisions(names: Sequence[str], records: int) -> dict[str, str]:
     }
 
 
+def properties_of(name: str, column: Column) -> dict[str, str]:
+    """Return what is often hidden of a column: the text of each number, and what it is in words.
+
+    Examples
+    --------
+    >>> properties_of("ill", Categorical(["no", "yes"]))["count(ill == 'yes')"]
+    'how many records have yes'
+    """
+    if isinstance(column, Categorical):
+        each = {str(count(col(name) == one)): f"how many records have {visible(str(one))}" for one in column.categories}
+        return {**each, str(histogram(name)): "how many records have each label: all of these numbers"}
+    ends = column.edges[1:-1] if isinstance(column, Binned) else (_middle(column),)
+    return {str(count(col(name) >= end)): f"how many records have {end:,.10g} or more" for end in ends}
+
+
+def hidden_number(name: str, text: str, at_most: float, schema: Schema) -> Secret:
+    """Return the secret that a number about a column is, tables up to some distance apart being alike.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    text : str
+        The number, as a query.
+    at_most : float
+        In records.
+    schema : Schema
+
+    Raises
+    ------
+    QueryError, ParameterError, SecretError
+        If it is no number about that column that can be hidden.
+    """
+    asked = parse_query(text)
+    require_answerable(asked, schema)
+    secret = Secret(asked, pairs=apart(at_most=at_most))
+    if secret.column != name:
+        raise ParameterError(
+            f"what is hidden of {name!r} is a number about it",
+            found=f"one about {secret.column!r}",
+            remedy=f"Protect {secret.column!r} for that.",
+        )
+    return secret
+
+
 def usual_property(name: str, column: Column):
     """Return how many records have the last category of a column, or a number from its middle bin on."""
     if isinstance(column, Categorical):
         named = [each for each in column.categories if each not in (column.missing, *OTHER_LABELS)]
         named = named or list(column.categories)
         return count(col(name) == named[-1])
+    return count(col(name) >= _middle(column))
+
+
+def _middle(column: Binned | Integer | Real) -> float:
+    """The number from which on records are usually counted."""
     if isinstance(column, Binned):
-        return count(col(name) >= column.edges[len(column.edges) // 2])
+        return column.edges[len(column.edges) // 2]
     middle = (column.lower + column.upper) / 2
     # as a person would write it: the sum of two decimals may have an end that neither has
-    return count(col(name) >= (math.ceil(middle) if isinstance(column, Integer) else float(f"{middle:.12g}")))
+    return math.ceil(middle) if isinstance(column, Integer) else float(f"{middle:.12g}")

@@ -14,6 +14,8 @@ from bnpriv.checks import listing, member
 from bnpriv.core.columns import NOT_COUNTED, SPREADS, Binned
 from bnpriv.core.networks.base import Level
 from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.networks.graph import Graph
+from bnpriv.core.schema import Column
 from bnpriv.errors import FileError, FrameworkError, ParameterError
 from bnpriv.io.starter.codebook import Described, KnownColumn, choice, node_states, point_masses, read_codebook
 from bnpriv.io.starter.header import Header, first_line, header_of, is_text_file, looks_like_a_record, shares_names
@@ -103,6 +105,37 @@ class Started:
     hubs: tuple[str, ...] = ()
 
     @property
+    def ready(self) -> dict[str, Column]:
+        """The columns that a framework can have."""
+        return {name: each.column for name, each in self.columns.items() if each.column and name not in self.left_out}
+
+    @property
+    def out(self) -> dict[str, str]:
+        """The other columns, each with the reason."""
+        unknown = "nothing public says what it may hold"
+        return {name: self.left_out.get(name, unknown) for name in self.columns if name not in self.ready}
+
+    def graph(self, edges: Iterable[tuple[str, str]]) -> Graph:
+        """The graph of edges between its columns.
+
+        Raises
+        ------
+        ParameterError, NetworkError
+            If an edge is of a column that is left out, or edges make a cycle.
+        """
+        parents: dict[str, list[str]] = {name: [] for name in self.ready}
+        for above, below in edges:
+            for end in (above, below):
+                if end not in parents:
+                    raise ParameterError(
+                        "an edge joins two columns of the model",
+                        found=f"{end[:80]!r}: {self.out.get(end, 'no column of the table')}",
+                        remedy="Choose another column, or say what this one holds.",
+                    )
+            parents[below].append(above)
+        return Graph(parents)
+
+    @property
     def few_records(self) -> str:
         """That the network is learned from few records, in a sentence; empty where they are not few."""
         if self.learned_from is None or self.learned_from >= FEW_PUBLIC_RECORDS:
@@ -177,7 +210,7 @@ def started(
     for each in (codebook, public, learn):
         if each is not None:
             refuse_the_same(data, each)
-    header, described, given = _described_header(data, names, codebook)
+    header, described, given = described_header(data, names, codebook)
     table = learn if learn is not None else public
     if table is None and not given and not is_database(data) and looks_like_a_record(header.names):
         # a frame that was read from a file without names is called by its first record
@@ -189,9 +222,10 @@ def started(
     _check_read_as(read_as, header.names, told=given or table is not None)
     described = {**described, **{name: _read_as(described.get(name), kind) for name, kind in read_as.items()}}
     labels = [name for name, said in described.items() if said.kind == "categorical"]
-    found = _nothing(read_as, header)
+    codes = {name: said.codes for name, said in described.items() if said.codes is not None and name in header.names}
+    found = _nothing(read_as, header, {name: listed for name, listed in codes.items() if name not in labels})
     if table is not None:
-        found = found_public(table, header.names, given=given, labels=labels, told=read_as)
+        found = found_public(table, header.names, given=given, labels=labels, told=read_as, codes=codes)
     values, left_out = found.values, dict(found.left_out)
     nameless = next((name for name, said in described.items() if said.nameless and name in header.names), None)
     for name in protect:
@@ -246,10 +280,16 @@ def started(
     )
 
 
-def _described_header(
+def described_header(
     data: object, names: Sequence[str] | None, codebook: str | os.PathLike[str] | None
 ) -> tuple[Header, Mapping[str, Described], bool]:
-    """Return the columns of a table, what a codebook says of them, and whether their names are no record for sure."""
+    """Return the columns of a table, what a codebook says of them, and whether their names are no record for sure.
+
+    Raises
+    ------
+    FileError, DataError
+        If the codebook, or the first line of the table, is not what it should be.
+    """
     described: Mapping[str, Described] = {} if codebook is None else read_codebook(codebook)
     listed = _listed_names(data, described) if names is None and described and is_text_file(data) else names
     # in whatever order, or without a codebook, the first line of a file then holds the names
@@ -301,15 +341,15 @@ def _read_as(said: Described | None, kind: str) -> Described:
     return replace(said, kind="integer" if usual == "real" and said.kind == "integer" else usual)
 
 
-def _nothing(read_as: Mapping[str, str], header: Header) -> FoundPublic:
-    """Return what is known without a public table: what columns are to be read as."""
+def _nothing(read_as: Mapping[str, str], header: Header, codes: Mapping[str, tuple[float, ...]]) -> FoundPublic:
+    """Return what is known without a public table: what columns are to be read as, and the codes of a codebook."""
     dates = {
         name: kind if kind in DATE_FORMATS else "YYYY-MM-DD"
         for name, kind in read_as.items()
         if kind in ("days", *DATE_FORMATS)
     }
     ids = {name: SAID for name, kind in read_as.items() if kind == "id"}
-    return FoundPublic(values={}, dialect=Dialect(dates=dates), left_out=ids, notes=())
+    return FoundPublic(values={}, dialect=Dialect(dates=dates, codes=codes), left_out=ids, notes=())
 
 
 def _no_node(known: KnownColumn, values: PublicValues) -> str:

@@ -21,7 +21,7 @@ from bnpriv.core.influence.base import (
     plain_text,
     private_shifts,
 )
-from bnpriv.core.influence.ratios import joint_law
+from bnpriv.core.influence.finite import joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.noise import ContinuousNoise
 from bnpriv.core.secrets import IntervalPair, SecretPair, side_text

@@ -18,7 +18,7 @@ from bnpriv.checks import listing
 from bnpriv.core.column_laws import ColumnLaw, bin_laws
 from bnpriv.core.columns import Categorical, State
 from bnpriv.core.distributions import binomial_logs, log_sum
-from bnpriv.core.evidence.dataset import (
+from bnpriv.core.evidence.laws import (
     OTHERS,
     Counts,
     cells_of,
@@ -26,25 +26,22 @@ from bnpriv.core.evidence.dataset import (
     class_query,
     impossible,
     law_of_one_record,
+    laws,
     meant,
     moves,
     network_record_law,
 )
-from bnpriv.core.evidence.laws import laws
 from bnpriv.core.evidence.records import node_cells, record_law, state_cells
 from bnpriv.core.evidence.structural import influences
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
 from bnpriv.core.frameworks.question import Framework
-from bnpriv.core.frameworks.value import ValuePrivacy
-from bnpriv.core.influence.ratios import joint_law
+from bnpriv.core.influence.finite import joint_law
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import LogTable, marginal, sum_out
 from bnpriv.core.noise import Noise
-from bnpriv.core.queries.base import Query
+from bnpriv.core.queries.base import NormalForm, Query, normal_form
 from bnpriv.core.queries.contribution import answers
-from bnpriv.core.queries.normal_form import NormalForm, normal_form
 from bnpriv.core.schema import Column, Schema, has_gaps, is_whole
 from bnpriv.core.secrets import Secret, SecretPair
 from bnpriv.core.whole_numbers import WholeLaw, summed

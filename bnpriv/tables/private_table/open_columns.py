@@ -18,7 +18,7 @@ from bnpriv.bound import FloatArray, Kind, weakest
 from bnpriv.core.column_laws import ColumnLaw
 from bnpriv.core.columns import GAP_MARK, Categorical
 from bnpriv.core.evidence.structural import Influences, influences
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DistributionalAttributePrivacy
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.question import require_framework
 from bnpriv.core.influence.base import Influence

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv import checks
-from bnpriv.bound import Kind, up
+from bnpriv.bound import Kind, least_whole, up
 from bnpriv.core.columns import GAP_MARK, Categorical
-from bnpriv.core.evidence.dataset import OTHERS, Counts, cells_of
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.evidence.laws import OTHERS, Counts, cells_of
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
 from bnpriv.core.frameworks.protected import ProtectedSecret, property_secret
@@ -639,9 +639,7 @@ def _both(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
     low, high = -1, 1
     while told(high) > delta:
         low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if told(middle) <= delta else (middle, high)
+    high = least_whole(low, high, lambda bound: told(bound) <= delta)
     refusal = _too_few(hidden, high)
     return refusal or TableRule(
         classes=hidden.classes,

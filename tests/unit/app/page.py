@@ -83,13 +83,13 @@ def raw_tables(folder: Path, hostile: str = "income") -> None:
     (folder / "private.csv").write_text(rows(1000), encoding="utf-8")
 
 
-def protect(page: Page, place: int) -> str:
-    """Protect a column as the page proposes."""
-    shown = page.get("secret")
-    offered = re.search(f'name="property.{place}"[^>]* value="([^"]*)"', shown)
-    assert offered is not None
-    fields = {f"property__{place}": unescape(offered[1]), f"apart__{place}": "10"}
-    return page.send("secret", notion="dataset", protect=str(place), **fields)
+def protect(page: Page, place: int = 2) -> str:
+    """Protect a column as the page proposes, at a distance of 10 records."""
+    listed = page.get("secret").partition(f'name="property.{place}"')[2].partition("</select>")[0]
+    offered = re.search('value="([^"]*)" selected', listed)
+    assert offered is not None, listed
+    fields = {"protect": str(place), f"property__{place}": unescape(offered[1]), f"apart__{place}": "10"}
+    return page.send("secret", single="no", this="yes", **fields)
 
 
 SERVE = ("-m", "bnpriv", "serve", "--no-browser")

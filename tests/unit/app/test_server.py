@@ -94,7 +94,7 @@ def test_two_tabs_that_spend_the_last_of_a_budget_at_once(hospital: Page) -> Non
     [
         ("question", {"query": "count(day >= 8)"}, "query", "days"),
         ("question", {"query": "count(("}, "query", "found"),
-        ("question", {"act": "build", "what": "count", "column": "5", "sign": ">=", "value": "x"}, "value", "number"),
+        ("question", {"what": "count", "subject.0": "5", "value.0": "x"}, "value.0", "number"),
         ("strength", {"epsilon": "-1", "delta": "0"}, "epsilon", "epsilon"),
         ("strength", {"epsilon": "one", "delta": "0"}, "epsilon", "digits"),
         ("strength", {"epsilon": "1", "delta": "0", "mechanism": "NoMechanism"}, "mechanism", "mechanisms"),
@@ -131,10 +131,10 @@ def test_the_road_on_a_raw_table_with_gaps(tmp_path: Path, name: str) -> None:
     )
     assert "smokes" in said(shown)
     page.send("columns", as__0="number")
-    protect(page, 2)
-    shown = page.send("model", edges="", strength="", graphs="1")
+    protect(page)
+    shown = page.send("model", act="find", graphs="1")
     assert "<svg" in shown
-    page.send("question", act="build", what="count", column="1", sign="==", value="yes")
+    page.send("question", what="count", subject__0="1.1")
     page.send("strength", epsilon="1", delta="0")
     released = page.send("release", key=key_of(page.get("release")), budget="3")
     assert "Released" in said(released)
@@ -178,7 +178,7 @@ def test_single_persons_are_sent_to_differential_privacy(tmp_path: Path) -> None
     raw_tables(tmp_path)
     page = Page(tmp_path).open()
     page.send("table", files={"table-file": ("", b"")}, table="private.csv", public="public.csv", records="1000")
-    assert "OpenDP" in said(page.send("secret", 422, notion="single"))
+    assert "OpenDP" in said(page.send("secret", 422, single="yes"))
 
 
 def test_a_step_that_cannot_be_shown_yet_leads_to_the_one_before(tmp_path: Path) -> None:

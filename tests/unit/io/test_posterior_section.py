@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.mechanisms.tight import TightMechanism
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy
+from bnpriv.core.mechanisms.law_mechanisms import TightMechanism
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.errors import BnprivError
 from bnpriv.io.framework_file import read_framework

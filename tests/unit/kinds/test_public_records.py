@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.evidence.dataset import law_of_one_record
+from bnpriv.core.evidence.laws import law_of_one_record
+from bnpriv.core.queries.base import normal_form
 from bnpriv.core.queries.contribution import term_totals
-from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.whole_numbers import WholeLaw, summed
 from bnpriv.errors import DataError, FileError, FrameworkError
 from bnpriv.io.framework_file import framework_files

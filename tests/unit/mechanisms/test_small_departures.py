@@ -12,7 +12,7 @@ from bnpriv.core.distributions import Atoms
 from bnpriv.core.evidence.constraints import LawPair
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.gaussian_curve import gaussian_delta
-from bnpriv.core.mechanisms.tight import _moved, record_loss
+from bnpriv.core.mechanisms.law_mechanisms import _moved, record_loss
 from bnpriv.core.noise import NoNoise
 from bnpriv.core.queries.sensitivity import column_sensitivity
 from bnpriv.mechanisms.baselines import GroupPrivacyMechanism, RecordPrivacyMechanism

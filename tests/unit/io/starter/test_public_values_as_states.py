@@ -9,7 +9,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.columns import NOT_COUNTED, Binned
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy
 from bnpriv.core.networks.discrete import DiscreteNetwork, require_discrete
 from bnpriv.core.queries.predicates import Predicate
 from bnpriv.io.framework_file import read_framework

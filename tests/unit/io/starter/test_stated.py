@@ -17,7 +17,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.cli import main
 from bnpriv.core.columns import Binned, Categorical
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy
 from bnpriv.core.networks.discrete import DiscreteNetwork, require_discrete
 from bnpriv.errors import BnprivError
 from bnpriv.io.framework_file import read_framework

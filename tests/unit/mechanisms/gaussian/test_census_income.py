@@ -11,7 +11,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.mechanisms.base import Mechanism
 from bnpriv.mechanisms.directional import ExpectedValueMechanism
-from bnpriv.mechanisms.gaussian.covariance import (
+from bnpriv.mechanisms.gaussian.mechanisms import (
     DirectionalUncertaintyMechanism,
     EigenvectorMechanism,
     OptimalGaussianMechanism,

@@ -16,8 +16,8 @@ from bnpriv.core.mechanisms.base import Mechanism
 from bnpriv.core.noise import Gaussian, NoNoise
 from bnpriv.errors import ParameterError, RefusedError
 from bnpriv.mechanisms.directional import DirectionalMechanism
-from bnpriv.mechanisms.gaussian import covariance as covariance_noise
-from bnpriv.mechanisms.gaussian.covariance import (
+from bnpriv.mechanisms.gaussian import mechanisms as covariance_noise
+from bnpriv.mechanisms.gaussian.mechanisms import (
     DirectionalUncertaintyMechanism,
     EigenvectorMechanism,
     OptimalGaussianMechanism,
