@@ -37,12 +37,12 @@ def test_the_road_on_the_hospital_ends_with_a_statement(hospital: Page) -> None:
     assert "Statement for the data-protection officer" in said(shown)
     downloads = hospital.get("downloads")
     links = re.findall('href="(/download/[^"]+)"', downloads)
-    assert len(links) == 1 + 5
+    assert len(links) == 2 + 5 + 4
     for link in links:
         answer = hospital.client.get(link)
         assert answer.status_code == 200
         assert answer.headers["content-disposition"].startswith("attachment")
-    released = hospital.client.get("/download/0/release.json").json()
+    released = hospital.client.get("/download/release-1/release.json").json()
     with bp.Session(bp.example("hospital"), example_data("hospital"), ledger=hospital.desk.place.ledger) as session:
         assert session.answers[1] == tuple(each["value"] for each in released["release"])
         assert session.spent == pytest.approx(0.5)

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 
 from bnpriv.core.columns import Categorical
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.queries.asked import count
 from bnpriv.core.queries.predicates import col
