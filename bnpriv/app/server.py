@@ -52,10 +52,6 @@ class Step:
     then: str
 
 
-def _take_release(place: Place, state: State, form: Form) -> State:
-    return release.take_release(place, state, form, lambda new: write_state(new, place.kept))
-
-
 STEPS: tuple[Step, ...] = (
     Step("table", "Table", columns.show_table, columns.take_table, "columns"),
     Step("columns", "Columns", columns.show_columns, columns.take_columns, "secret"),
@@ -63,7 +59,7 @@ STEPS: tuple[Step, ...] = (
     Step("model", "Model", model.show_model, model.take_model, "model"),
     Step("question", "Question", question.show_question, question.take_question, "question"),
     Step("strength", "Strength", question.show_strength, question.take_strength, "release"),
-    Step("release", "Release", release.show_release, _take_release, "release"),
+    Step("release", "Release", release.show_release, release.take_release, "release"),
     Step("downloads", "Downloads", release.show_downloads, lambda place, state, form: state, "downloads"),
 )
 BY_NAME = {step.name: step for step in STEPS}

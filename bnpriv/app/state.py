@@ -122,6 +122,11 @@ class State:
     releases: tuple[Asked, ...] = ()
 
     @property
+    def mark(self) -> str:
+        """Tells what is chosen from what was chosen when a page was shown, as in another tab."""
+        return sha256(json.dumps(asdict(replace(self, releases=(), decided={})), sort_keys=True))[:12]
+
+    @property
     def by_hand(self) -> dict[tuple[str, str], float | None]:
         """The edges by hand, each with the strength that is stated."""
         return {(above, below): each for above, held in self.edges.items() for below, each in held.items()}

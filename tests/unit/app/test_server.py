@@ -98,7 +98,6 @@ def test_two_tabs_that_spend_the_last_of_a_budget_at_once(hospital: Page) -> Non
         ("strength", {"epsilon": "-1", "delta": "0"}, "epsilon", "epsilon"),
         ("strength", {"epsilon": "one", "delta": "0"}, "epsilon", "digits"),
         ("strength", {"epsilon": "1", "delta": "0", "mechanism": "NoMechanism"}, "mechanism", "mechanisms"),
-        ("release", {"key": "12345678"}, "budget", "budget"),
         ("table", {"table": "../../etc/passwd"}, "table", "list"),
     ],
 )
@@ -312,6 +311,18 @@ def test_a_page_does_not_wait_for_what_another_tab_asked_for(hospital: Page, mon
     assert hospital.desk.state == replace(before, query="mean(days)")
 
 
+def test_what_is_released_is_what_its_page_showed(hospital: Page) -> None:
+    key = key_of(ready(hospital))
+    hospital.send("strength", epsilon="1.5", delta="0")  # in another tab
+    refused = hospital.send("release", 422, key=key, budget="2")
+    assert "what is released is what its page showed" in said(refused)
+    assert hospital.desk.state.releases == ()
+    assert not Path(hospital.desk.place.ledger).exists()
+    hospital.send("strength", epsilon="0.5", delta="0")
+    hospital.send("release", key=key, budget="2")
+    assert [each.state.epsilon for each in hospital.desk.state.releases] == [0.5]
+
+
 def test_a_full_disk_is_refused_and_changes_nothing(hospital: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     import errno
     import os
@@ -335,7 +346,7 @@ def test_what_is_no_longer_chosen_is_not_kept(tmp_path: Path) -> None:
     def held() -> list[Path]:
         return sorted(path for path in (tmp_path / "uploads").rglob("*") if path.is_file())
 
-    fields = {"table": "*", "public": "public.csv", "records": "1000"}
+    fields = {"table": "", "public": "public.csv", "records": "1000"}
     page.send("table", files={"table-file": ("a.csv", text)}, **fields)
     first = held()
     assert [str(path) for path in first] == [page.desk.state.table]
