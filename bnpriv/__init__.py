@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bnpriv.io.pgmpy import from_pgmpy as from_pgmpy
     from bnpriv.io.pyagrum import from_pyagrum as from_pyagrum
     from bnpriv.io.pymc.read import from_pymc as from_pymc
-    from bnpriv.io.starter.start import start as start
+    from bnpriv.io.starter.started import start as start
 
     # ask
     from bnpriv.core.queries.predicates import col as col
@@ -58,9 +58,9 @@ if TYPE_CHECKING:
     from bnpriv.core.mechanisms.tight import TightMechanism as TightMechanism
     from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism as WassersteinMechanism
     from bnpriv.mechanisms.plan import plan as plan
-    from bnpriv.lab.rehearse import rehearse as rehearse
+    from bnpriv.lab.simulate import rehearse as rehearse
     from bnpriv.lab.audit import audit as audit
-    from bnpriv.lab.tradeoff import tradeoff as tradeoff
+    from bnpriv.lab.compare import tradeoff as tradeoff
     from bnpriv.tables.private_table.open_columns import open_columns as open_columns
     from bnpriv.tables.private_table.plan import plan_table as plan_table
 

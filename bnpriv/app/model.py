@@ -53,13 +53,13 @@ def show_secret(place: Place, state: State, form: Form) -> Html:
 
 
 def _usual(name: str, column: object) -> str:
-    from bnpriv.io.starter.start import usual_property
+    from bnpriv.io.starter.started import usual_property
 
     return str(usual_property(name, column))  # type: ignore[arg-type]
 
 
 def _protected(form: Form, k: int, name: str, held: Hidden | None, usual: str, records: int) -> Html:
-    from bnpriv.io.starter.start import usual_distance
+    from bnpriv.io.starter.started import usual_distance
 
     on = str(k) in form.every("protect") if form.values else held is not None
     near = held.at_most if held and held.at_most else usual_distance(records)
@@ -179,7 +179,7 @@ def take_model(place: Place, state: State, form: Form) -> State:
     from bnpriv.core.secrets import Secret, apart
     from bnpriv.io.framework_text import write_framework
     from bnpriv.io.query_text import parse_query
-    from bnpriv.io.starter.start import start
+    from bnpriv.io.starter.started import start
 
     if state.given:
         return state

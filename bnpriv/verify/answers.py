@@ -16,25 +16,28 @@ from typing import Any
 from bnpriv.verify.changes import Moves
 from bnpriv.verify.claim import Claim, NoisyPair, farthest, pairs_of, shown
 from bnpriv.verify.columns import column_values
-from bnpriv.verify.forms import UNCOUNTED, Form, WeightedRecords, gaps
-from bnpriv.verify.networks import Nodes
-from bnpriv.verify.normal import TAIL_WORK, curve, exceeding
-from bnpriv.verify.values import (
+from bnpriv.verify.forms import (
     DATASET,
     ONE,
     SLACK,
+    UNCOUNTED,
     UNSHOWN,
     VALUE,
     ZERO,
+    Form,
     Law,
     StopError,
+    WeightedRecords,
     decimal,
+    gaps,
     merged,
     number,
     refuse,
     require,
     summed,
 )
+from bnpriv.verify.networks import Nodes
+from bnpriv.verify.normal import TAIL_WORK, curve, exceeding
 
 # --------------------------------------------------------------------------------------------------
 # The exact laws of the doubles that are released, given each secret, by convolution with whole-number keys.

@@ -13,24 +13,27 @@ from itertools import combinations, product
 from typing import Any
 
 from bnpriv.verify.claim import Claim, NoisyPair, shown
-from bnpriv.verify.forms import UNCOUNTED, UNDER_ALL, Form, columns_of
-from bnpriv.verify.networks import IntervalNodes
-from bnpriv.verify.normal import TAIL_WORK, curve, root_above
-from bnpriv.verify.values import (
+from bnpriv.verify.forms import (
     DATASET,
     INFINITE,
     ONE,
     SLACK,
+    UNCOUNTED,
+    UNDER_ALL,
     VALUE,
     ZERO,
+    Form,
     Law,
     StopError,
+    columns_of,
     decimal,
     merged,
     require,
     summed,
     united,
 )
+from bnpriv.verify.networks import IntervalNodes
+from bnpriv.verify.normal import TAIL_WORK, curve, root_above
 
 # --------------------------------------------------------------------------------------------------
 # How far a change of columns moves the released doubles: bounds that are never too small, and tables that show them.

@@ -12,7 +12,22 @@ from functools import cached_property
 from itertools import combinations, pairwise, product
 from typing import Any
 
-from bnpriv.verify.forms import Form
+from bnpriv.verify.forms import (
+    INFINITE,
+    ONE,
+    ROUNDING,
+    SLACK,
+    UNSHOWN,
+    ZERO,
+    DecimalMatrix,
+    Form,
+    Law,
+    StopError,
+    decimal,
+    number,
+    require,
+    summed,
+)
 from bnpriv.verify.networks import read_nodes
 from bnpriv.verify.normal import (
     MOVED_SHARE,
@@ -24,21 +39,6 @@ from bnpriv.verify.normal import (
     length,
     moved_inside,
     plus,
-)
-from bnpriv.verify.values import (
-    INFINITE,
-    ONE,
-    ROUNDING,
-    SLACK,
-    UNSHOWN,
-    ZERO,
-    DecimalMatrix,
-    Law,
-    StopError,
-    decimal,
-    number,
-    require,
-    summed,
 )
 
 # --------------------------------------------------------------------------------------------------

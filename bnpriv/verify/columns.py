@@ -9,9 +9,22 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from bnpriv.verify.forms import UNCOUNTED, UNDER_ALL, Form, gaps, middle
+from bnpriv.verify.forms import (
+    INFINITE,
+    UNCOUNTED,
+    UNDER_ALL,
+    Form,
+    Law,
+    alike,
+    decimal,
+    gaps,
+    middle,
+    number,
+    refuse,
+    require,
+    summed,
+)
 from bnpriv.verify.normal import TOTAL_DIGITS, between
-from bnpriv.verify.values import INFINITE, Law, alike, decimal, number, refuse, require, summed
 
 # --------------------------------------------------------------------------------------------------
 # Laws of columns, as values that stand for all that a query can tell apart, with their masses.

@@ -13,6 +13,19 @@ from typing import Any
 
 from bnpriv.verify.changes import LONG_DRAWS, Moves
 from bnpriv.verify.claim import Claim, NoisyPair
+from bnpriv.verify.forms import (
+    DATASET,
+    INFINITE,
+    ONE,
+    SLACK,
+    ZERO,
+    DecimalMatrix,
+    decimal,
+    fraction,
+    number,
+    refuse,
+    require,
+)
 from bnpriv.verify.networks import NormalNodes
 from bnpriv.verify.normal import (
     Blurred,
@@ -34,19 +47,6 @@ from bnpriv.verify.normal_intervals import (
     log_mean,
     secret_pairs,
     told_apart,
-)
-from bnpriv.verify.values import (
-    DATASET,
-    INFINITE,
-    ONE,
-    SLACK,
-    ZERO,
-    DecimalMatrix,
-    decimal,
-    fraction,
-    number,
-    refuse,
-    require,
 )
 
 # --------------------------------------------------------------------------------------------------

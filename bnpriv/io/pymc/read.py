@@ -16,7 +16,6 @@ from bnpriv.checks import listing, member
 from bnpriv.core.networks.base import ImportReport, NodeReading, Treatment, drivers
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.errors import BnprivError, NetworkError, SizeError
-from bnpriv.io.pymc.densities import density_network, has_density
 from bnpriv.io.pymc.evaluation import Evaluation, check_orders
 from bnpriv.io.pymc.expressions import ancestors
 from bnpriv.io.pymc.gaussian import (
@@ -32,8 +31,10 @@ from bnpriv.io.pymc.gaussian import (
 from bnpriv.io.pymc.posterior import (
     TakenDraws,
     check_thin,
+    density_network,
     drawn_variables,
     draws_of,
+    has_density,
     inner_variables,
     own_graph,
     parameter_draws,

@@ -21,8 +21,15 @@ from bnpriv.io.networks.texts import network_text, written_models
 from bnpriv.io.starter.codebook import KnownColumn
 from bnpriv.io.starter.learn import LEARNED_MODELS, check_protected
 from bnpriv.io.starter.public import OTHER_LABELS
-from bnpriv.io.starter.start import usual_decisions, usual_distance, usual_property
-from bnpriv.io.starter.started import Started, StartedNotion, level_of, started
+from bnpriv.io.starter.started import (
+    Started,
+    StartedNotion,
+    level_of,
+    started,
+    usual_decisions,
+    usual_distance,
+    usual_property,
+)
 from bnpriv.kind import kind_of
 from bnpriv.ledger.prices import questions_text
 from bnpriv.paths import user_path

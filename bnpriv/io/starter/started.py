@@ -1,9 +1,10 @@
-"""What is known of a table of one's own: its header, and what a codebook and a public table say of its columns."""
+"""From a table of one's own, its codebook and a public table to what is known of its columns, and to a framework."""
 
 from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,10 +12,17 @@ from pathlib import Path
 from typing import Literal, cast
 
 from bnpriv.checks import listing, member
-from bnpriv.core.columns import NOT_COUNTED, SPREADS, Binned
+from bnpriv.core.columns import NOT_COUNTED, SPREADS, Binned, Categorical, Integer
+from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.networks.base import Level
 from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.errors import FileError, FrameworkError, ParameterError
+from bnpriv.core.queries.asked import count
+from bnpriv.core.queries.predicates import col
+from bnpriv.core.schema import Column, Schema
+from bnpriv.core.secrets import Secret, apart
+from bnpriv.errors import FewRecordsWarning, FileError, FoundInPublicWarning, FrameworkError, ParameterError
+from bnpriv.io.networks.files import read_network
 from bnpriv.io.starter.codebook import Described, KnownColumn, choice, node_states, point_masses, read_codebook
 from bnpriv.io.starter.header import Header, first_line, header_of, is_text_file, looks_like_a_record, shares_names
 from bnpriv.io.starter.learn import (
@@ -39,8 +47,214 @@ from bnpriv.kinds.public_records import PublicRecords
 from bnpriv.paths import user_path
 from bnpriv.tables.files import is_database
 from bnpriv.tables.readings import DATE_FORMATS, PLAIN, Dialect
+from bnpriv.text import some_text
+
+HIDDEN_PART = 100
+"""By default numbers of records up to one in so many of the table apart are not to be told apart."""
+
+
+def start(
+    data: object,
+    *,
+    records: int,
+    protect: str | Sequence[str] | Mapping[str, Secret],
+    learn: object = None,
+    network: DiscreteNetwork | str | os.PathLike[str] | None = None,
+    public: object = None,
+    notion: StartedNotion = "dataset",
+    codebook: str | os.PathLike[str] | None = None,
+    names: Sequence[str] | None = None,
+    edges: str | None = None,
+    strength: float | None = None,
+    draws: int = LEARNED_MODELS,
+    graphs: int = 1,
+    source: str | None = None,
+    read_as: Mapping[str, str] | None = None,
+) -> DatasetAttributePrivacy | DistributionalAttributePrivacy:
+    """Start a framework for a table of one's own, from its header and what is public about it.
+
+    Parameters
+    ----------
+    data : table, str or path
+        The private table, of which only the names of columns are used.
+    records : int
+        Number of rows, a public fact.
+    protect : str, sequence of str, or mapping from str to Secret
+        The protected columns. For a name alone the number of records with its last category, or from its middle bin
+        on, is hidden, up to 1 % of the records apart; for the notion "distributional" all states of its parameter.
+    learn : table, str or path, optional
+        A public table with the same columns, from which a network of records is learned: the graph by hill climbing
+        with BIC, the tables as draws from a Dirichlet posterior. Few whole numbers are states, others become bins; rare
+        categories, and labels that it lacks, become "other".
+    network : DiscreteNetwork, str or path, optional
+        In place of `learn`: a network, or its file.
+    public : table, str or path, optional
+        A public table for bounds and categories alone.
+    notion : {"dataset", "distributional"}
+        Whether a property of this table is hidden, or the law behind it: docs/choosing-a-notion.md.
+    codebook : str or path, optional
+        A CSV or TOML file with column, type, lower, upper, categories, edges and shares, or lines like
+        ``sex: Female, Male.``
+    names : sequence of str, optional
+        The columns, for a file whose first line is a record.
+    edges : str, optional
+        An expert's graph, as "age -> income, sex -> income": for `learn`, or with a strength in place of it.
+    strength : float, optional
+        Without a public table: how much the edges can say. Whatever the state of the column before an arrow, the odds
+        of one state of the column behind it against another are within this factor of those that the codebook's shares
+        give. An edge may state its own, "income -> score: 1.5".
+    draws : int
+        How many networks are drawn; of weights of the public records there are twice as many draws.
+    graphs : int
+        For `learn`: in how many resamples of the public table (bootstrap) a graph is looked for, among which the draws
+        are shared, so that an edge that the table supports but half is missing in half of the models. An estimate, no
+        posterior.
+    source : str, optional
+        Where a given network comes from.
+    read_as : mapping from str to str, optional
+        What columns are read as, whatever the public table looks like: "number", "category", "days" (dates, which count
+        as days since 1970-01-01), a way to write dates such as "DD.MM.YYYY", or "id" (left out).
+
+    Returns
+    -------
+    DatasetAttributePrivacy or DistributionalAttributePrivacy
+
+    Raises
+    ------
+    ParameterError
+        If there is nothing to learn from, no network and no edges, or a protected column is unknown, or records are to
+        teach the law behind a table.
+    FileError, DataError
+        If a file is not what it should be, the public table is the private one, or has other columns.
+    FrameworkError
+        If bounds or categories of a column stay unknown.
+
+    Warns
+    -----
+    FewRecordsWarning
+        If the network is learned from fewer than 500 public records.
+    FoundInPublicWarning
+        If the public table holds dates, signs of another language, codes for missing values, ids, or numbers with much
+        mass of their own: what was found, and what was made of it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> survey = pd.DataFrame({"smokes": ["no", "yes"] * 300, "ill": ["no"] * 330 + ["yes"] * 270})
+    >>> ours = pd.DataFrame({"smokes": ["yes"], "ill": ["no"]})
+    >>> framework = start(ours, records=5000, protect="ill", learn=survey)
+    >>> framework.protected_secrets[0].secret
+    'the number of records with ill = yes in this table'
+    """
+    if (learn is not None and network is not None) or (learn is None and network is None and edges is None):
+        raise ParameterError(
+            "a framework needs a network: one to be learned, one that is given, or edges with a strength",
+            found="none" if learn is None else "both",
+            remedy="Write learn=PUBLIC_TABLE, network=... with its source, or codebook=..., edges=... and strength=2.",
+        )
+    if source is None and network is not None:
+        raise ParameterError("a network comes from somewhere", found="no source", remedy='Write source="...".')
+    hiding = [protect] if isinstance(protect, str) else protect
+    hidden: Mapping[str, Secret | None] = hiding if isinstance(hiding, Mapping) else dict.fromkeys(hiding)
+    given = read_network(network, level_of(notion)) if isinstance(network, (str, os.PathLike)) else network
+    known = started(
+        data,
+        notion=notion,
+        names=names,
+        codebook=codebook,
+        public=public,
+        learn=learn,
+        network=given,
+        edges=edges,
+        strength=strength,
+        draws=draws,
+        graphs=graphs,
+        protect=hidden,
+        read_as=read_as,
+    )
+    if known.few_records:
+        warnings.warn(known.few_records, FewRecordsWarning, stacklevel=2)
+    if known.notes:
+        warnings.warn("\n".join(["found in the public table:", *known.notes]), FoundInPublicWarning, stacklevel=2)
+    schema = _schema(known, records)
+    for name in hidden:
+        check_protected(name, list(schema.columns))
+    return _framework(known, schema, hidden, cast(DiscreteNetwork, given or known.network), source or known.source)
+
+
+def _schema(known: Started, records: int) -> Schema:
+    """Return the schema of all columns but those left out.
+
+    Raises
+    ------
+    FrameworkError
+        If bounds or categories of one stay unknown.
+    """
+    kept = {name: each.column for name, each in known.columns.items() if name not in known.left_out}
+    unknown = [name for name, column in kept.items() if column is None]
+    if unknown:
+        # names that nothing public has too may be a record
+        told = known.names_given or known.public
+        raise FrameworkError(
+            "every column needs public bounds or categories",
+            found=f"none for {listing(unknown)}" if told else "none for any",
+            remedy="Give a codebook, or a public table.",
+        )
+    columns = {name: column for name, column in kept.items() if column is not None}
+    return Schema(records=records, columns=columns, dialect=None if known.dialect == PLAIN else known.dialect)
+
+
+def _framework(
+    known: Started, schema: Schema, hidden: Mapping[str, Secret | None], network: DiscreteNetwork, source: str
+) -> DatasetAttributePrivacy | DistributionalAttributePrivacy:
+    if known.notion == "distributional":
+        apart_from = [name for name in schema.columns if name not in network.attributes]
+        return DistributionalAttributePrivacy(network, schema, list(hidden), source=source, independent=apart_from)
+    near = apart(at_most=usual_distance(schema.records))
+    secrets = {
+        name: Secret(usual_property(name, schema[name]), pairs=near) if secret is None else secret
+        for name, secret in hidden.items()
+    }
+    made = DatasetAttributePrivacy(network, schema, secrets, source=source, public_records=known.public_records)
+    left_open = [name for name, secret in hidden.items() if secret is None]
+    object.__setattr__(made, "decisions", usual_decisions(left_open, schema.records))
+    return made
+
+
+def usual_distance(records: int) -> int:
+    """How far apart numbers of records are not to be told apart where nobody says it."""
+    return max(1, records // HIDDEN_PART)
+
+
+def usual_decisions(names: Sequence[str], records: int) -> dict[str, str]:
+    """What is said of a number that is hidden, and how far apart, where nobody decided it."""
+    if not names:
+        return {}
+    told, near = some_text(names, most=2), usual_distance(records)
+    return {
+        "protected": f"default for {told}: the column was named, which number of it is hidden was not",
+        "apart": f"default for {told}: {near:,}, of {records:,} records",
+    }
+
+
+def usual_property(name: str, column: Column):
+    """Return how many records have the last category of a column, or a number from its middle bin on."""
+    if isinstance(column, Categorical):
+        named = [each for each in column.categories if each not in (column.missing, *OTHER_LABELS)]
+        named = named or list(column.categories)
+        return count(col(name) == named[-1])
+    if isinstance(column, Binned):
+        return count(col(name) >= column.edges[len(column.edges) // 2])
+    middle = (column.lower + column.upper) / 2
+    # as a person would write it: the sum of two decimals may have an end that neither has
+    return count(col(name) >= (math.ceil(middle) if isinstance(column, Integer) else float(f"{middle:.12g}")))
+
 
 StartedNotion = Literal["dataset", "distributional"]
+# --------------------------------------------------------------------------------------------------
+# What is known of the table: its header, and what a codebook and a public table say of its columns.
+# --------------------------------------------------------------------------------------------------
+
 FEW_PUBLIC_RECORDS = 500
 """With fewer public records to learn from than this, it is said that they are few."""
 
@@ -160,7 +374,7 @@ def started(
     protect: Iterable[str] = (),
     read_as: Mapping[str, str] | None = None,
 ) -> Started:
-    """Gather what is known of a table; see `bnpriv.io.starter.start.start`."""
+    """Gather what is known of a table; see `bnpriv.io.starter.started.start`."""
     protect, read_as = tuple(protect), dict(read_as or {})
     member("notion", notion, STARTED_NOTIONS, error=ParameterError)
     refuse_learning(notion, learn, edges, public)

@@ -48,15 +48,19 @@ from bnpriv.views.report.advice import advice
 from bnpriv.views.report.analysis import answer_influences, attribute_report, beliefs, dropped_pairs, quilt_calibration
 from bnpriv.views.report.columns import (
     CURVE_EPSILONS,
+    RankedQuilts,
+    beside,
     column_bars,
     columns_section,
     curve_of,
     curve_section,
+    edges_section,
     further_sections,
     history_section,
+    network_section,
+    quilts_section,
     secrets_section,
 )
-from bnpriv.views.report.network import RankedQuilts, beside, edges_section, network_section, quilts_section
 from bnpriv.views.report.sections import SLIDER_NOTE, slider_of, slider_section
 from bnpriv.views.report.values import Analysis, AttributeReport, RankedQuilt, known_nats, noise_curves
 from bnpriv.views.report.words import headline, lead, model_assumptions, setting_text, witness_text

@@ -14,7 +14,7 @@ from bnpriv.io.framework_file import read_framework
 from bnpriv.io.networks.texts import network_text
 from bnpriv.io.starter.files import files_to_start
 from bnpriv.io.starter.learn import written_tables
-from bnpriv.io.starter.start import start
+from bnpriv.io.starter.started import start
 from bnpriv.views.report.report import influence_report
 
 

@@ -17,7 +17,7 @@ from bnpriv.errors import FewRecordsWarning, FoundInPublicWarning, ParameterErro
 from bnpriv.io.framework_file import read_framework
 from bnpriv.io.starter.codebook import numbers_as_states
 from bnpriv.io.starter.public import found_public
-from bnpriv.io.starter.start import start
+from bnpriv.io.starter.started import start
 from bnpriv.tables.evaluate import evaluate
 from tests.later import Later
 

@@ -18,8 +18,7 @@ from bnpriv.io.starter.codebook import _frequencies, node_states, numbers_as_sta
 from bnpriv.io.starter.files import files_to_start
 from bnpriv.io.starter.learn import written_tables
 from bnpriv.io.starter.public import public_values
-from bnpriv.io.starter.start import start, usual_property
-from bnpriv.io.starter.started import started
+from bnpriv.io.starter.started import start, started, usual_property
 from bnpriv.tables.evaluate import evaluate
 from tests.later import Later
 

@@ -24,7 +24,7 @@ from bnpriv.io.starter.files import files_to_start
 from bnpriv.io.starter.header import header_of
 from bnpriv.io.starter.learn import connected
 from bnpriv.io.starter.public import bounds, edges, public_values
-from bnpriv.io.starter.start import start
+from bnpriv.io.starter.started import start
 from tests.later import Later
 
 pd = Later("pandas")
