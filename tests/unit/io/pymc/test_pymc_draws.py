@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -384,12 +382,9 @@ def test_planted_bugs_are_found(old: str, new: str, test: Callable[..., None], m
     source = Path(str(evaluation.__file__)).read_text()
     assert old in source
     wrong: dict[str, Any] = {"__name__": evaluation.__name__, "__builtins__": __builtins__}
-    monkeypatch.setitem(sys.modules, evaluation.__name__, ModuleType(evaluation.__name__))
     exec(compile(source.replace(old, new), str(evaluation.__file__), "exec"), wrong)
-    right = dict(vars(evaluation))
-    for name, held in right.items():
-        if name in wrong and getattr(evaluation, name) is held:
-            monkeypatch.setattr(evaluation, name, wrong[name])
+    for name in vars(evaluation).keys() & wrong.keys():
+        monkeypatch.setattr(evaluation, name, wrong[name])
     for kind, held in list(evaluation._PROCESSES.items()):
         if held.__module__ == evaluation.__name__:
             monkeypatch.setitem(evaluation._PROCESSES, kind, wrong[held.__name__])
