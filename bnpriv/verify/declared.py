@@ -21,25 +21,10 @@ from pathlib import Path
 from typing import Any, cast
 from xml.parsers import expat
 
+from bnpriv.verify import forms
 from bnpriv.verify.chains import probabilities
 from bnpriv.verify.claim import farthest
 from bnpriv.verify.columns import column_facts, law_facts, laws_of_bins, same_law
-from bnpriv.verify.forms import (
-    DATASET,
-    DISTRIBUTIONAL,
-    ONE,
-    ROUNDING,
-    UNCOUNTED,
-    VALUE,
-    ZERO,
-    StopError,
-    WeightedRecords,
-    alike,
-    gaps,
-    number,
-    require,
-    summed,
-)
 from bnpriv.verify.networks import Nodes, NormalNodes, read_nodes
 
 # --------------------------------------------------------------------------------------------------
@@ -225,7 +210,7 @@ def _blocks(text: str) -> list[tuple[str, defaultdict[str, list[str]]]]:
 
 MOST_BYTES = 2**24
 CELLS, SHARE_TEXTS = ("histogram", "crosstab"), ("proportion", "share")
-NOTIONS = {"distributional": DISTRIBUTIONAL, "dataset": DATASET, "value": VALUE}
+NOTIONS = {"distributional": forms.DISTRIBUTIONAL, "dataset": forms.DATASET, "value": forms.VALUE}
 READERS = {".bif": bif_nodes, ".xml": xmlbif_nodes, ".xmlbif": xmlbif_nodes}
 
 
@@ -247,11 +232,11 @@ def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
         if "above" in facts:
             trusted.append("that the model, which the file does not hold, has the graph in the calibration")
         return found
-    require(known and "missing_rows" not in network, "rows about which nothing is known, in a framework file")
+    forms.require(known and "missing_rows" not in network, "rows about which nothing is known, in a framework file")
     if "attributes" in network:
         return _normal(toml, facts, found)
     if "within" in network:
-        require(_are_read(network["file"]), "intervals around tables whose file is not read here")
+        forms.require(_are_read(network["file"]), "intervals around tables whose file is not read here")
         around = Nodes(_network({}, network["file"], path.parent, trusted))
         found["network"] = _within(around, Decimal(network["within"]))
         _same("left_out" in facts or _same_ends(facts["network"], found["network"]), "tables")
@@ -288,7 +273,9 @@ def _chain(facts: Any, toml: Any, found: Any) -> Any:
     both = facts.get("chain", read), read
     starts = [c["initial"] if isinstance(c["initial"], str) else "" for c in both]
     words = [(c["column"], *map(str, (*c["states"], *c["length"], s))) for c, s in zip(both, starts, strict=True)]
-    _same(len({*words}) == 1 and alike(*(summed(enumerate(probabilities(c))) for c in both)), "Markov chain")
+    _same(
+        len({*words}) == 1 and forms.alike(*(forms.summed(enumerate(probabilities(c))) for c in both)), "Markov chain"
+    )
     return {**{name: fact for name, fact in found.items() if name != "left_out"}, "chain": read}
 
 
@@ -296,16 +283,16 @@ def declared_moves(path: Path) -> tuple[int, int, int]:
     """The number of records, how many of them lie between two secrets of a framework file, and minus the first."""
     toml = _toml(path)
     n, found = toml["records"]["count"], 0
-    require(
+    forms.require(
         toml["notion"] == "dataset" and type(n) is int and 1 <= n <= 2**62, "a file that hides no numbers of records"
     )
     for secret in toml["protect"].values():
         kind = secret["property"].split("(")[0].strip()
-        require(kind in (*CELLS, *SHARE_TEXTS, "count") and "intervals" not in secret, f"the secret {kind!r:.40}")
+        forms.require(kind in (*CELLS, *SHARE_TEXTS, "count") and "intervals" not in secret, f"the secret {kind!r:.40}")
         sides: list[Any] = [
             [side if isinstance(side, list) else [side] for side in pair] for pair in secret.get("pairs", [])
         ]
-        require(not (sides and kind in CELLS), "chosen pairs of several counts")
+        forms.require(not (sides and kind in CELLS), "chosen pairs of several counts")
         unit = Fraction(1, n if kind in SHARE_TEXTS else 1)
         # a difference of counts lies between -n and n; of what is none the distances are the same
         found = max(found, farthest({**secret, **({"pairs": sides} if sides else {})}, 2 * n, -n * unit, unit))
@@ -316,18 +303,18 @@ def _toml(path: Path) -> Any:
     try:
         return tomllib.loads(_read(path))
     except ValueError:
-        raise StopError("not covered", f"{path.name!r:.80}, which is no TOML in UTF-8") from None
+        raise forms.StopError("not covered", f"{path.name!r:.80}, which is no TOML in UTF-8") from None
 
 
 def _read(path: Path) -> str:
-    require(os.path.isfile(path), f"{path.name!r:.80}, which is no regular file")  # a pipe might never end
+    forms.require(os.path.isfile(path), f"{path.name!r:.80}, which is no regular file")  # a pipe might never end
     with open(path, "rb") as file:
         return file.read(MOST_BYTES).decode("utf-8-sig")
 
 
 def _same(condition: object, what: str) -> None:
     if not condition:
-        raise StopError("fails", f"the calibration differs from the framework file in its {what}")
+        raise forms.StopError("fails", f"the calibration differs from the framework file in its {what}")
 
 
 def _network(facts: Any, named: Any, folder: Path, trusted: list[str]) -> Any:
@@ -338,7 +325,7 @@ def _network(facts: Any, named: Any, folder: Path, trusted: list[str]) -> Any:
     files = [folder / name for name in _listed(named)]
     models = [READERS[file.suffix.lower()](_read(file)) for file in files]
     first = models[0]
-    require(all(m[n]["states"] == first[n]["states"] for m in models for n in first), "states in two orders")
+    forms.require(all(m[n]["states"] == first[n]["states"] for m in models for n in first), "states in two orders")
     found: Any = {"models": len(models), "nodes": {}, "driven": {}}
     if all(m[n]["parents"] == first[n]["parents"] for m in models for n in first):
         found["nodes"] = {n: {**node, "logs": [m[n]["logs"][0] for m in models]} for n, node in first.items()}
@@ -351,14 +338,14 @@ def _network(facts: Any, named: Any, folder: Path, trusted: list[str]) -> Any:
 
 def _within(around: Nodes, width: Decimal) -> Any:
     """The ends of tables that lie around those of some networks with one graph."""
-    require(not around.parts, "intervals around networks of several graphs")
+    forms.require(not around.parts, "intervals around networks of several graphs")
     nodes = dict[str, Any]()
     for name, axes in around.axes.items():
         cells = list(product(*(range(len(around.states[each])) for each in axes)))
-        masses = [[around.at(name, theta).get(cell, ZERO) for theta in range(around.models)] for cell in cells]
+        masses = [[around.at(name, theta).get(cell, forms.ZERO) for theta in range(around.models)] for cell in cells]
         ends = {
-            "lower": [max(ZERO, min(p) - width) for p in masses],
-            "upper": [min(ONE, max(p) + width) for p in masses],
+            "lower": [max(forms.ZERO, min(p) - width) for p in masses],
+            "upper": [min(forms.ONE, max(p) + width) for p in masses],
         }
         nodes[name] = {"states": around.states[name], "parents": list(axes[1:]), **ends}
     return {"models": 1, "ends": True, "driven": {}, "nodes": nodes}
@@ -371,7 +358,7 @@ def _same_ends(stored: Any, found: Any) -> bool:
         if any(list(map(str, read.get(key, []))) != list(map(str, node[key])) for key in ("states", "parents")):
             return False
         pairs = zip(node["lower"] + node["upper"], read["lower"] + read["upper"], strict=True)
-        if any(abs(number(a) - b) > ROUNDING for a, b in pairs):
+        if any(abs(forms.number(a) - b) > forms.ROUNDING for a, b in pairs):
             return False
     return bool(stored.get("ends"))
 
@@ -380,14 +367,14 @@ def _public_records(section: Any, folder: Path, columns: Any) -> Any:
     """Some columns of the file of public records, as a calibration stores them."""
     path = folder / section["file"]
     if not os.path.isfile(path):
-        raise StopError(
+        raise forms.StopError(
             "not covered", f"a model that needs the public file {path.name!r:.80} beside the framework file"
         )
     if os.path.getsize(path) > MOST_BYTES:
-        raise StopError("too large", f"a public file of more than {MOST_BYTES >> 20} MiB")
+        raise forms.StopError("too large", f"a public file of more than {MOST_BYTES >> 20} MiB")
     text = _read(path).replace("\r\n", "\n").replace("\r", "\n")
     same = hashlib.sha256(text.encode()).hexdigest() == section["sha256"]
-    require(same, f"a public file {path.name!r:.80} that is not the one of the framework file, by its SHA-256")
+    forms.require(same, f"a public file {path.name!r:.80} that is not the one of the framework file, by its SHA-256")
     names, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     cells = dict(zip(names, zip(*rows, strict=True), strict=True))
     read = {name: [_cell(column, cell) for cell in cells[name]] for name, column in columns.items()}
@@ -395,7 +382,7 @@ def _public_records(section: Any, folder: Path, columns: Any) -> Any:
 
 
 def _public(facts: Any, columns: Any) -> object:
-    return WeightedRecords(facts["public_records"], columns).all if "public_records" in facts else None
+    return forms.WeightedRecords(facts["public_records"], columns).all if "public_records" in facts else None
 
 
 def _cell(column: Any, text: str) -> Any:
@@ -471,7 +458,7 @@ def _same_tables(stored: Any, found: Any) -> None:
     before, read = Nodes(stored), Nodes(found)
     for name, theta in product(before.states, range(found["models"])):
         table, same = before.labelled(name, theta), read.labelled(name, theta)
-        known = table is None or (same is not None and alike(table, same))  # stored is what an answer depends on
+        known = table is None or (same is not None and forms.alike(table, same))  # stored is what an answer depends on
         _same(known, f"tables of {name!r:.80}" + (f" in model {theta}" if found["models"] > 1 else ""))
 
 
@@ -483,14 +470,14 @@ def _laws(toml: Any, states: Mapping[str, list[str]], found: Any) -> Any:
         if name in kept:
             each = states.get(name, [""])
             own = toml["columns"][name]
-            law = {"categorical" if "categories" in columns[name] else "values": {UNCOUNTED: 1.0}}
-            given = {UNCOUNTED: law, **given} if gaps(columns[name]) else given
+            law = {"categorical" if "categories" in columns[name] else "values": {forms.UNCOUNTED: 1.0}}
+            given = {forms.UNCOUNTED: law, **given} if forms.gaps(columns[name]) else given
             laws[name] = [law_facts(given[s] if name in states else given, columns[name], own) for s in each]
-    if found["notion"] == DATASET:
+    if found["notion"] == forms.DATASET:
         for name, column in columns.items():
             if "edges" in column and name in states and name not in laws:
                 inside = laws_of_bins(toml["columns"][name], column)
-                require(set(inside) == set(states[name]), f"states of {name!r:.80} that are not its bins")
+                forms.require(set(inside) == set(states[name]), f"states of {name!r:.80} that are not its bins")
                 laws[name] = [inside[state] for state in states[name]]
     return laws
 
@@ -503,7 +490,7 @@ def _secret(declared: Any, stored: Any, states: list[str]) -> Any:
     sets = [{frozenset(frozenset(map(str, side)) for side in pair) for pair in each} for each in (pairs, known)]
     _same(sets[0] == sets[1], "pairs of secrets")
     if "property" not in declared:
-        require(all({*side} <= {*states} for pair in pairs for side in pair), "a secret that is no state")
+        forms.require(all({*side} <= {*states} for pair in pairs for side in pair), "a secret that is no state")
         return pairs
     plain = ["".join(each["property"].split()).replace("'", '"') for each in (declared, stored)]
     _same(plain[0] == plain[1] and declared.get("at_most") == stored.get("at_most"), "secrets")

@@ -34,23 +34,6 @@ from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.proved_limit import Limit
 from bnpriv.mechanisms.usefulness import LEVEL, WITHOUT_DATA, UsefulnessWord
 from bnpriv.render import document as doc
-from bnpriv.render.document import (
-    Badge,
-    Block,
-    Code,
-    Document,
-    Fact,
-    Figure,
-    Inline,
-    Items,
-    Paragraph,
-    Section,
-    Table,
-    Text,
-    Tone,
-    fact,
-    later,
-)
 from bnpriv.render.figures import bar_ends, bar_legend, cut_text, noise_bar
 from bnpriv.render.html import join
 from bnpriv.text import (
@@ -70,6 +53,7 @@ from bnpriv.text import (
     upper_percent,
     upper_text,
 )
+from bnpriv.views import words
 from bnpriv.views.cards import (
     belief_fact,
     belief_section,
@@ -79,17 +63,6 @@ from bnpriv.views.cards import (
     sureness_fact,
 )
 from bnpriv.views.curves import channel_figures, curve_sections, law_drawing
-from bnpriv.views.words import (
-    MECHANISMS,
-    MOST_SAID_PARTS,
-    from_to,
-    mechanism_text,
-    noise_name,
-    parts_differ,
-    scales_text,
-    sized_noise,
-    together,
-)
 
 # --------------------------------------------------------------------------------------------------
 # What certificates say about draws: models from a posterior, laws from tables (docs/claims/posterior.md, draws.md).
@@ -304,7 +277,7 @@ def certificate_reasons(certificate: Certificate) -> tuple[str, ...]:
     return (*texts, f"{left:,} more decisions, for which no more noise is needed.") if left else texts
 
 
-def certificate_document(certificate: Certificate) -> Document:
+def certificate_document(certificate: Certificate) -> doc.Document:
     """Return the theorem, what decided the noise, and what must hold outside the library."""
     reasons = certificate.reasons
     if certificate.zero_noise_reason and not reasons:
@@ -314,15 +287,15 @@ def certificate_document(certificate: Certificate) -> Document:
         "No constraint": certificate.dropped,
         "Assumed": certificate.assumptions,
     }
-    return Document(
+    return doc.Document(
         kind="certificate",
         headline=certificate.theorem,
         facts=(
-            fact("Proved in", (Code(f"docs/claims/{certificate.claim}"),)),
-            fact("Its numbers are", certificate.known),
-            fact("Source of the model", certificate.source),
+            doc.fact("Proved in", (doc.Code(f"docs/claims/{certificate.claim}"),)),
+            doc.fact("Its numbers are", certificate.known),
+            doc.fact("Source of the model", certificate.source),
         ),
-        sections=tuple(Section(title=title, blocks=(Items(items),)) for title, items in lists.items() if items),
+        sections=tuple(doc.Section(title=title, blocks=(doc.Items(items),)) for title, items in lists.items() if items),
         data=certificate.to_json(),
     )
 
@@ -331,7 +304,7 @@ def certificate_document(certificate: Certificate) -> Document:
 # A calibration in words: what will become of the answer, how much noise it needs, and why.
 # --------------------------------------------------------------------------------------------------
 
-TONES: dict[UsefulnessWord, Tone] = {
+TONES: dict[UsefulnessWord, doc.Tone] = {
     "exact": "good",
     "sharp": "good",
     "useful": "good",
@@ -361,7 +334,7 @@ def verdict_text(calibration: Calibration) -> str:
 def further_text(calibration: Calibration) -> str:
     """Return what `brief_text` leaves open: the mean error, and of a quilt what the shielded columns still tell."""
     said = list[str]()
-    if not is_none(calibration.noise) and not parts_differ(calibration):
+    if not is_none(calibration.noise) and not words.parts_differ(calibration):
         averaged = averaged_text(calibration)
         said.append(f"The mean error is {number_text(calibration.expected_error)}{averaged}.")
     worst = next(iter(calibration.certificate.decisions), None)
@@ -383,11 +356,11 @@ def is_weighted(calibration: Calibration) -> bool:
     return calibration.shape is not None and not calibration.shape.is_equal and calibration.scale > 0
 
 
-def errors_text(calibration: Calibration, most: int = MOST_SAID_PARTS) -> str:
+def errors_text(calibration: Calibration, most: int = words.MOST_SAID_PARTS) -> str:
     """Return by how much 95 % of releases err at most: each part by its own where they differ."""
-    if parts_differ(calibration):
+    if words.parts_differ(calibration):
         errors = [part.error for part in calibration.useful.parts]
-        return from_to(errors, [upper_text(error) for error in errors], most)
+        return words.from_to(errors, [upper_text(error) for error in errors], most)
     return upper_text(calibration.quantile(LEVEL))
 
 
@@ -427,7 +400,7 @@ def brief_text(calibration: Calibration) -> str:
     """Return the noise and its reason in one short sentence."""
     if is_none(calibration.noise):
         return f"None. {reason_text(calibration)}"
-    noise = sized_noise(calibration.noise, scales_text(calibration))
+    noise = words.sized_noise(calibration.noise, words.scales_text(calibration))
     noise += " takes the place of the exact answer" if isinstance(calibration.noise, Channel) else ""
     worst = next(iter(calibration.certificate.decisions), None)
     if not isinstance(worst, Decision):
@@ -480,7 +453,7 @@ def share_text(calibration: Calibration) -> str:
     if useful.verdict == "unknown":
         return f"{error} {errors_text(calibration)}{averaged}."
     share = f"{upper_percent(useful.share)} of {useful.whole_text}"
-    many = parts_differ(calibration) and len(useful.parts) > MOST_SAID_PARTS
+    many = words.parts_differ(calibration) and len(useful.parts) > words.MOST_SAID_PARTS
     return f"{error} {share}." if many else f"{error} {errors_text(calibration)}, {share}{averaged}."
 
 
@@ -496,7 +469,7 @@ LONGEST_QUERY = 120
 """Letters of a query that stands in a headline."""
 
 
-def headline(calibration: Calibration) -> Text:
+def headline(calibration: Calibration) -> doc.Text:
     """Return the verdict as a sentence that begins with the query."""
     verdict = verdict_text(calibration)
     if calibration.guarantee.baseline_text:
@@ -506,7 +479,7 @@ def headline(calibration: Calibration) -> Text:
     return opened_text(calibration.query, f"{verdict} ({caution})" if caution else verdict)
 
 
-def opened_text(query: Query, verdict: str) -> Text:
+def opened_text(query: Query, verdict: str) -> doc.Text:
     """Return a sentence that begins with a query, or with declared laws."""
     if isinstance(query, GivenAnswer):
         text = str(query)
@@ -514,23 +487,23 @@ def opened_text(query: Query, verdict: str) -> Text:
     return *query_text(query), f" {verdict}"
 
 
-def query_text(query: Query) -> tuple[Inline, ...]:
+def query_text(query: Query) -> tuple[doc.Inline, ...]:
     """Return a query for a headline; one that is too long for it by its columns."""
     if _is_long(query):
         return (f"A query of {len(query.columns)} columns" if len(query.columns) > 1 else "A query of one column",)
-    return (Code(str(query)),)
+    return (doc.Code(str(query)),)
 
 
-def query_facts(query: Query) -> tuple[Fact, ...]:
+def query_facts(query: Query) -> tuple[doc.Fact, ...]:
     """Return the query where it is too long for a headline."""
-    return (fact("The query", (Code(str(query)),)),) if _is_long(query) else ()
+    return (doc.fact("The query", (doc.Code(str(query)),)),) if _is_long(query) else ()
 
 
 def _is_long(query: Query) -> bool:
     return not isinstance(query, GivenAnswer) and len(str(query)) > LONGEST_QUERY
 
 
-def derived_facts(calibration: Calibration) -> tuple[Fact, ...]:
+def derived_facts(calibration: Calibration) -> tuple[doc.Fact, ...]:
     """Return what the noise is added to, where the answer is worked out of other numbers, and what that bounds."""
     schema = calibration.framework.schema
     found = derivation(calibration.query, schema)
@@ -540,7 +513,7 @@ def derived_facts(calibration: Calibration) -> tuple[Fact, ...]:
     if is_none(calibration.noise):
         said = [f"{query}: of {query.base_text(schema)}." for query, _ in found.pieces if isinstance(query, Derived)]
         what = "These numbers are released as they are; the rest uses no data, and costs no privacy."
-        return (fact("The answer is worked out", " ".join([*said, what])),)
+        return (doc.fact("The answer is worked out", " ".join([*said, what])),)
     for query, places in found.pieces:
         if isinstance(query, Derived):
             bounds = query.error_bounds([halves[k] for k in places], schema)
@@ -549,16 +522,16 @@ def derived_facts(calibration: Calibration) -> tuple[Fact, ...]:
     what = (
         "Noise, errors and shares of the range are told of these numbers. The answer is worked out of them after the "
     )
-    return (fact("Noise is added", " ".join([*said, what + "release, from no data, which costs no privacy."])),)
+    return (doc.fact("Noise is added", " ".join([*said, what + "release, from no data, which costs no privacy."])),)
 
 
-def verdict_badge(calibration: Calibration) -> Badge:
+def verdict_badge(calibration: Calibration) -> doc.Badge:
     """Return the verdict in one coloured word."""
     verdict = calibration.useful.verdict
-    return Badge(verdict, TONES[verdict])
+    return doc.Badge(verdict, TONES[verdict])
 
 
-def answer_facts(calibration: Calibration) -> tuple[Fact, ...]:
+def answer_facts(calibration: Calibration) -> tuple[doc.Fact, ...]:
     """Return who is kept from learning what, the noise, how sure it is, one belief, the mechanism, and the source."""
     guarantee = calibration.guarantee
     return (
@@ -566,15 +539,15 @@ def answer_facts(calibration: Calibration) -> tuple[Fact, ...]:
         *derived_facts(calibration),
         protected_fact(guarantee.secrets),
         observer_fact(guarantee.observer),
-        fact("What noise it needs, and why", brief_text(calibration)),
+        doc.fact("What noise it needs, and why", brief_text(calibration)),
         sureness_fact(guarantee),
         belief_fact(guarantee),
-        fact("Mechanism", mechanism_text(calibration.mechanism)),
-        fact("Source of the model", guarantee.source),
+        doc.fact("Mechanism", words.mechanism_text(calibration.mechanism)),
+        doc.fact("Source of the model", guarantee.source),
     )
 
 
-def noise_figure(calibration: Calibration) -> tuple[Block, ...]:
+def noise_figure(calibration: Calibration) -> tuple[doc.Block, ...]:
     """Return the noise against the range of the answer; nothing where there is no noise, or no range."""
     found, reach = narrowest(calibration), deciding_error(calibration)
     if found is None or reach == 0:
@@ -585,7 +558,7 @@ def noise_figure(calibration: Calibration) -> tuple[Block, ...]:
     desc += f"{upper_percent(reach / (high - low))} of the range."
     bar = noise_bar(high - low, reach, title="Noise against the range of the answer", desc=desc)
     drawn = bar_legend(f"{error}{cut_text(high - low, reach)}; drawn around the middle, no data were looked at")
-    return (Figure(join(bar, bar_ends(number_text(low), f"range of {label}", number_text(high)), drawn)),)
+    return (doc.Figure(join(bar, bar_ends(number_text(low), f"range of {label}", number_text(high)), drawn)),)
 
 
 def narrowest(calibration: Calibration) -> tuple[float, float, str] | None:
@@ -597,7 +570,7 @@ def narrowest(calibration: Calibration) -> tuple[float, float, str] | None:
     ranges = [(float(low), float(high)) for low, high in zip(lower, upper, strict=True) if 0 < high - low < math.inf]
     if not ranges:
         return None
-    if parts_differ(calibration) and calibration.shape is not None:
+    if words.parts_differ(calibration) and calibration.shape is not None:
         place = calibration.useful.place
         (part,) = (part for part in calibration.shape.parts if place in part.places)
         return float(lower[place]), float(upper[place]), part.label
@@ -677,10 +650,10 @@ def calibration_document(calibration: Calibration) -> doc.Document:
         lead=share_text(calibration),
         short=short_lines(calibration, next_step(calibration, RELEASE_IT)),
         number=str(calibration.quantile(LEVEL)),
-        answer=later(lambda: noise_figure(calibration)),
-        facts=later(lambda: answer_facts(calibration)),
-        sections=later(lambda: calibration_sections(calibration)),
-        data=later(lambda: calibration_data(calibration)),
+        answer=doc.later(lambda: noise_figure(calibration)),
+        facts=doc.later(lambda: answer_facts(calibration)),
+        sections=doc.later(lambda: calibration_sections(calibration)),
+        data=doc.later(lambda: calibration_data(calibration)),
     )
 
 
@@ -688,13 +661,13 @@ RELEASE_IT = "Next: bp.release(calibration, data) releases it; .explain() tells 
 HELP = "Next: bp.influence_report(framework, query, epsilon) works out what would make it useful."
 
 
-def short_lines(calibration: Calibration, further: Text, undrawn: str = "") -> tuple[Text, ...]:
+def short_lines(calibration: Calibration, further: doc.Text, undrawn: str = "") -> tuple[doc.Text, ...]:
     """What is printed of a calibration: its noise and error, or why it has none, its guarantee, and what to do next.
 
     `undrawn` says in a few words what is known of models that were not drawn.
     """
     share = share_text(calibration)
-    noise = f"{sized_noise(calibration.noise, scales_text(calibration))}: {share[0].lower()}{share[1:]}"
+    noise = f"{words.sized_noise(calibration.noise, words.scales_text(calibration))}: {share[0].lower()}{share[1:]}"
     found = reason_text(calibration) if is_none(calibration.noise) else noise
     return (found, *short_guarantee(calibration.guarantee, undrawn=undrawn), further)
 
@@ -704,7 +677,7 @@ def next_step(calibration: Calibration, useful: str) -> str:
     return HELP if calibration.useful.verdict == "useless" else useful
 
 
-def calibration_sections(calibration: Calibration) -> tuple[Section, ...]:
+def calibration_sections(calibration: Calibration) -> tuple[doc.Section, ...]:
     """Return all sections that are about one calibration."""
     channel = calibration.certificate.channel
     return (
@@ -717,33 +690,33 @@ def calibration_sections(calibration: Calibration) -> tuple[Section, ...]:
     )
 
 
-def noise_section(calibration: Calibration) -> Section:
+def noise_section(calibration: Calibration) -> doc.Section:
     """Return how large the noise is on average, what of the budget it leaves, and every decision behind it."""
     certificate, first = calibration.certificate, brief_text(calibration)
     further = [*certificate.notes, *(f"No constraint: {pair}." for pair in certificate.dropped)]
     further = [each for each in further if each not in first]
     said = further_text(calibration)
-    return Section(
+    return doc.Section(
         title="More on the noise",
         id="noise",
         blocks=(
-            *((Paragraph(said),) if said else ()),
+            *((doc.Paragraph(said),) if said else ()),
             *_parts(calibration),
-            *together(calibration.noise, calibration.query, calibration.framework.schema),
+            *words.together(calibration.noise, calibration.query, calibration.framework.schema),
             *_decisions(calibration),
             *((doc.Items(tuple(further)),) if further else ()),
         ),
     )
 
 
-def _parts(calibration: Calibration) -> Iterable[Block]:
+def _parts(calibration: Calibration) -> Iterable[doc.Block]:
     """Yield what becomes of each part of an answer of several parts, where there is noise."""
     shape = calibration.shape
     if shape is None or calibration.scale == 0:
         return
     rows = zip(shape.parts, shape.weights, shape.scales, calibration.useful.parts, strict=True)
     equal = "" if shape.equal is None or shape.is_equal else f"; equal weights: scale {number_text(max(shape.equal))}"
-    yield Table(
+    yield doc.Table(
         caption=f"The parts of the answer, weighed {RULES[shape.name]}{equal}",
         header=("part", "weight", "scale", "95 % of releases err by at most", "of its range", "verdict"),
         rows=[
@@ -761,13 +734,13 @@ def _parts(calibration: Calibration) -> Iterable[Block]:
     )
 
 
-def _decisions(calibration: Calibration) -> Iterable[Block]:
+def _decisions(calibration: Calibration) -> Iterable[doc.Block]:
     """Yield what decided the noise, for every protected attribute."""
     found = calibration.certificate.decisions
     rows = [_decision(decision, calibration) for decision in found[:MOST_REASONS] if isinstance(decision, Decision)]
     left = len(found) - MOST_REASONS
     if rows:
-        yield Table(
+        yield doc.Table(
             caption="What decided the noise",
             header=(
                 "protected",
@@ -791,7 +764,7 @@ def _decisions(calibration: Calibration) -> Iterable[Block]:
     yield from channel_figures(calibration)
 
 
-def _decision(decision: Decision, calibration: Calibration) -> tuple[tuple[Inline, ...] | str, ...]:
+def _decision(decision: Decision, calibration: Calibration) -> tuple[tuple[doc.Inline, ...] | str, ...]:
     quilt = tuple(decision.quilt.quilt)
     passed = f", more with delta {upper_chance(decision.excess)}" if decision.excess else ""
     nothing = "the trivial quilt" if decision.queried_near else "none needed"
@@ -810,17 +783,17 @@ LONG_GUARANTEE = 2_500
 """Letters of a guarantee that leave room for more on a screen."""
 
 
-def guarantee_section(guarantee: Guarantee) -> Section:
+def guarantee_section(guarantee: Guarantee) -> doc.Section:
     """Return the guarantee, word for word; what fills a screen is explained in short."""
     sentence = guarantee.sentence
     fits = len(sentence) <= LONG_GUARANTEE
     sees = guarantee.seen or ("the answer" if guarantee.answers == 1 else "all answers")
-    return Section(
+    return doc.Section(
         title="The guarantee, word for word" if fits else "The guarantee",
         id="guarantee",
         blocks=(doc.Quote(sentence),),
         explained=True,
-        in_short=() if fits else tuple(map(Paragraph, short_guarantee(guarantee, sees))),
+        in_short=() if fits else tuple(map(doc.Paragraph, short_guarantee(guarantee, sees))),
         answers=("What is protected", "From whom", "What it can change", "Source of the model"),
     )
 
@@ -828,15 +801,15 @@ def guarantee_section(guarantee: Guarantee) -> Section:
 TRUST = "What the model must be trusted for"
 
 
-def trust_section(source: str | None, assumptions: Iterable[str], certificate: Certificate | None) -> Section:
+def trust_section(source: str | None, assumptions: Iterable[str], certificate: Certificate | None) -> doc.Section:
     """Return where the model comes from, and what must hold outside the library."""
     assumed = tuple(f"Assumed: {assumption}" for assumption in assumptions)
-    blocks: tuple[Block, ...] = (doc.Items(assumed),) if assumed else ()
+    blocks: tuple[doc.Block, ...] = (doc.Items(assumed),) if assumed else ()
     if certificate is not None:
-        blocks = (*blocks, Paragraph(f"Theorem: {certificate.theorem}. Its numbers are {certificate.known}."))
+        blocks = (*blocks, doc.Paragraph(f"Theorem: {certificate.theorem}. Its numbers are {certificate.known}."))
     # facts name the source, and the guarantee where there is a certificate
-    origin = () if certificate is not None or source is None else (Paragraph(f"Source of the model: {source}."),)
-    return Section(
+    origin = () if certificate is not None or source is None else (doc.Paragraph(f"Source of the model: {source}."),)
+    return doc.Section(
         title=TRUST,
         id="trust",
         blocks=blocks,
@@ -847,12 +820,12 @@ def trust_section(source: str | None, assumptions: Iterable[str], certificate: C
     )
 
 
-def comparison_section(calibrations: Sequence[Calibration], refusals: Refusals, limit: Limit) -> Section:
+def comparison_section(calibrations: Sequence[Calibration], refusals: Refusals, limit: Limit) -> doc.Section:
     """Return what every mechanism would do, the one with the least expected error first, and which ones cannot."""
-    compared: tuple[Block, ...] = ()
+    compared: tuple[doc.Block, ...] = ()
     if calibrations:
-        compared = (comparison_table(calibrations, limit), Paragraph(limit.text), *_smaller_delta(calibrations))
-    return Section(
+        compared = (comparison_table(calibrations, limit), doc.Paragraph(limit.text), *_smaller_delta(calibrations))
+    return doc.Section(
         title="The mechanisms compared",
         id="plan",
         blocks=(*compared, *refused(refusals)),
@@ -865,17 +838,17 @@ MOST_EXPLAINED = 5
 """Mechanisms that are compared on one screen."""
 
 
-def _few_columns(calibrations: Sequence[Calibration]) -> Table:
+def _few_columns(calibrations: Sequence[Calibration]) -> doc.Table:
     """The comparison in few columns, for one screen."""
     left = len(calibrations) - MOST_EXPLAINED
-    return Table(
+    return doc.Table(
         caption="The least error first",
         header=("mechanism", "noise", "scale", "95 % err by at most", "answer"),
         rows=[
             (
-                (Code(shorten(str(each.mechanism), 34)),),
-                "none" if is_none(each.noise) else noise_name(each.noise),
-                "-" if isinstance(each.noise, Channel) else scales_text(each, MOST_IN_CELL),
+                (doc.Code(shorten(str(each.mechanism), 34)),),
+                "none" if is_none(each.noise) else words.noise_name(each.noise),
+                "-" if isinstance(each.noise, Channel) else words.scales_text(each, MOST_IN_CELL),
                 errors_text(each, MOST_IN_CELL),
                 "; ".join(filter(None, (each.useful.verdict, _note(each)))),
             )
@@ -886,17 +859,17 @@ def _few_columns(calibrations: Sequence[Calibration]) -> Table:
     )
 
 
-def _smaller_delta(calibrations: Sequence[Calibration]) -> Iterable[Block]:
+def _smaller_delta(calibrations: Sequence[Calibration]) -> Iterable[doc.Block]:
     """Yield that some mechanisms were calibrated for less delta than was asked for, where they were."""
     deltas = sorted({calibration.delta for calibration in calibrations})
     if len(deltas) > 1:
-        yield Paragraph(
+        yield doc.Paragraph(
             f"Mechanisms that refuse a delta of one over the number of records or more, as {full_text(deltas[-1])} is, "
             f"were calibrated for {number_text(deltas[0])}."
         )
 
 
-def comparison_table(calibrations: Sequence[Calibration], limit: Limit) -> Table:
+def comparison_table(calibrations: Sequence[Calibration], limit: Limit) -> doc.Table:
     """Return one row per mechanism, with its error drawn against the range of the answer, to one scale."""
     drawn = narrowest(calibrations[0]) is not None and any(calibration.scale for calibration in calibrations)
     bars = "bars: the range of the answer (tall) and the error (short), all to one scale" if drawn else ""
@@ -906,7 +879,7 @@ def comparison_table(calibrations: Sequence[Calibration], limit: Limit) -> Table
     last = "; after them what holds for the models drawn only" * any(each.holds_for_draws_only for each in calibrations)
     last += "; last baselines, which give another" * any(bool(each.guarantee.baseline_text) for each in calibrations)
     order = "mean error, as a share of the range of each part," if by_share else "expected error"
-    return Table(
+    return doc.Table(
         caption=f"Every mechanism that gives this guarantee, the least {order} first{last}",
         drawn=bars,
         header=(
@@ -919,9 +892,9 @@ def comparison_table(calibrations: Sequence[Calibration], limit: Limit) -> Table
     )
 
 
-def _compared(calibration: Calibration, limit: Limit) -> tuple[Text | doc.Cell, ...]:
+def _compared(calibration: Calibration, limit: Limit) -> tuple[doc.Text | doc.Cell, ...]:
     reach, found = deciding_error(calibration), narrowest(calibration)
-    doing = MECHANISMS.get(type(calibration.mechanism).__name__, "")
+    doing = words.MECHANISMS.get(type(calibration.mechanism).__name__, "")
     error: doc.Cell | str = errors_text(calibration, MOST_IN_CELL)
     over = limit.over(calibration)
     unlike = averaged_text(calibration).removeprefix(", ") if limit.least and over is None else ""
@@ -931,8 +904,8 @@ def _compared(calibration: Calibration, limit: Limit) -> tuple[Text | doc.Cell, 
         error = doc.Cell(error, drawing=noise_bar(length, reach, title="Error against range", desc=desc))
     return (
         doc.Cell((doc.Code(str(calibration.mechanism)),), note="; ".join(filter(None, (doing, _note(calibration))))),
-        "none" if is_none(calibration.noise) else noise_name(calibration.noise),
-        "-" if isinstance(calibration.noise, Channel) else scales_text(calibration, MOST_IN_CELL),
+        "none" if is_none(calibration.noise) else words.noise_name(calibration.noise),
+        "-" if isinstance(calibration.noise, Channel) else words.scales_text(calibration, MOST_IN_CELL),
         doc.Cell(_mean_error(calibration), note=unlike),
         *(("-" if over is None else upper_text(over),) if limit.least else ()),
         (verdict_badge(calibration),),
@@ -958,16 +931,16 @@ def _mean_error(calibration: Calibration) -> str:
     return upper_percent(shape.relative_error(calibration.noise) / ranged)
 
 
-def refused(refusals: Refusals) -> tuple[Section, ...]:
+def refused(refusals: Refusals) -> tuple[doc.Section, ...]:
     """Return which mechanisms cannot answer, those with the same reason together."""
     if not refusals:
         return ()
-    by_reason: dict[Refusal, list[Inline]] = {}
+    by_reason: dict[Refusal, list[doc.Inline]] = {}
     for mechanism, reason in refusals:
         by_reason.setdefault(reason, []).extend([", ", doc.Code(str(mechanism))])
     many = "1 mechanism" if len(refusals) == 1 else f"{len(refusals)} mechanisms"
     items = tuple((*names[1:], f": {reason}") for reason, names in by_reason.items())
-    return (Section(title=f"Not possible: {many}", blocks=(doc.Items(items),), folded=True),)
+    return (doc.Section(title=f"Not possible: {many}", blocks=(doc.Items(items),), folded=True),)
 
 
 RELEASE_BEST = "Next: bp.release(plan.best, data), in the shell bnpriv release; .explain() compares the mechanisms."
@@ -982,11 +955,11 @@ def plan_document(found: Plan) -> doc.Document:
             headline=found.too_few or none,
             lead=f"{none}." if found.too_few else "",
             sections=(_comparison(found),),
-            data=later(lambda: _plan_data(found)),
+            data=doc.later(lambda: _plan_data(found)),
         )
     best = after_lack(calibration_document(found.calibrations[0]), found.too_few)
 
-    def sections() -> tuple[Section, ...]:
+    def sections() -> tuple[doc.Section, ...]:
         ahead = () if found.closer is None else (found.closer.section,)
         told = (*found.held_out[:1], found.table, found.public, found.session, found.draws)
         asides = [each.section for each in told if each is not None]
@@ -998,10 +971,10 @@ def plan_document(found: Plan) -> doc.Document:
         kind="plan",
         title=f"{found.calibrations[0].query}: mechanisms compared",
         short=best.short if found.too_few else short_lines(found.best, next_step(found.best, RELEASE_BEST), undrawn),
-        answer=later(lambda: best.answer),
-        facts=later(lambda: best.facts),
-        sections=later(sections),
-        data=later(lambda: _plan_data(found)),
+        answer=doc.later(lambda: best.answer),
+        facts=doc.later(lambda: best.facts),
+        sections=doc.later(sections),
+        data=doc.later(lambda: _plan_data(found)),
     )
 
 
@@ -1014,7 +987,7 @@ def after_lack(made: doc.Document, lack: str) -> doc.Document:
     return replace(made, headline=lack, lead=(*found, " ", *doc.parts_of(made.lead)), short=(found, *short))
 
 
-def _comparison(found: Plan) -> Section:
+def _comparison(found: Plan) -> doc.Section:
     return comparison_section((*found.calibrations, *found.baselines), found.refusals, found.limit)
 
 

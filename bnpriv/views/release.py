@@ -29,23 +29,6 @@ from bnpriv.errors import BnprivError, ParameterError
 from bnpriv.kind import notion_of
 from bnpriv.render import document as doc
 from bnpriv.render.as_text import inline
-from bnpriv.render.document import (
-    Big,
-    Block,
-    Cell,
-    Code,
-    Document,
-    Fact,
-    Facts,
-    Figure,
-    Inline,
-    Paragraph,
-    Section,
-    Table,
-    Text,
-    fact,
-    later,
-)
 from bnpriv.render.figures import bar_ends, interval_bar, interval_legend
 from bnpriv.render.html import Html, join
 from bnpriv.services import service
@@ -64,16 +47,8 @@ from bnpriv.text import (
     upper_text,
     visible,
 )
+from bnpriv.views import calibration as calibrated
 from bnpriv.views.accountant import PRIVATE_TABLE
-from bnpriv.views.calibration import (
-    answer_facts,
-    averaged_text,
-    calibration_sections,
-    next_step,
-    query_text,
-    share_text,
-    verdict_badge,
-)
 from bnpriv.views.cards import short_guarantee, sureness_fact
 
 if TYPE_CHECKING:
@@ -123,39 +98,41 @@ class ShownNumber:
         return f"{self.label} = {self.text} ({between})"
 
 
-def release_document(release: Release) -> Document:
+def release_document(release: Release) -> doc.Document:
     """What a release says: its numbers, what they are worth, what was known before, and what came with it."""
     calibration, numbers = release.calibration, shown_numbers(release)
-    badge, useful = verdict_badge(calibration), calibration.useful
+    badge, useful = calibrated.verdict_badge(calibration), calibration.useful
 
-    def facts() -> tuple[Fact, ...]:
+    def facts() -> tuple[doc.Fact, ...]:
         said = [*service("release.questions")(calibration, 1.0 if release.mark is None else release.mark.budget)]
         said += [] if release.mark is None else [release.mark.fact]
         said += [beside_fact(release.others)] if release.others else []
-        return (*answer_facts(calibration), fact("Missing values", release.missing_rule), *said)
+        return (*calibrated.answer_facts(calibration), doc.fact("Missing values", release.missing_rule), *said)
 
-    def sections() -> tuple[Section, ...]:
-        noise, *others = calibration_sections(calibration)
+    def sections() -> tuple[doc.Section, ...]:
+        noise, *others = calibrated.calibration_sections(calibration)
         return (*others, replace(noise, folded=True))
 
-    return Document(
+    return doc.Document(
         kind="release",
         title=f"{calibration.query}: released",
-        headline=(*query_text(calibration.query), " released"),
+        headline=(*calibrated.query_text(calibration.query), " released"),
         verdict=badge.text,
         tone=badge.tone,
-        lead=f"{useful.words}. {share_text(calibration)}" if averaged_text(calibration) else str(useful),
+        lead=f"{useful.words}. {calibrated.share_text(calibration)}"
+        if calibrated.averaged_text(calibration)
+        else str(useful),
         short=(
             f"{_short_numbers(numbers)}. {useful.words}.{_beside(numbers)}",
             *short_guarantee(calibration.guarantee),
             *(() if release.mark is None else (release.mark.fact.lines[0],)),
-            next_step(calibration, STATEMENT),
+            calibrated.next_step(calibration, STATEMENT),
         ),
         number="\n".join(str(value) for value in release.values),
-        answer=(*_numbers(calibration, numbers), Paragraph(RELEASE_INTRO, soft=True)),
-        facts=later(facts),
-        sections=later(sections),
-        data=later(release.to_dict),
+        answer=(*_numbers(calibration, numbers), doc.Paragraph(RELEASE_INTRO, soft=True)),
+        facts=doc.later(facts),
+        sections=doc.later(sections),
+        data=doc.later(release.to_dict),
     )
 
 
@@ -194,14 +171,14 @@ def shown_numbers(release: Release) -> list[ShownNumber]:
     return found
 
 
-def beside_fact(answers: int) -> Fact:
+def beside_fact(answers: int) -> doc.Fact:
     """Return what must be known of other answers that were released with one."""
     them = "another answer" if answers == 1 else f"{answers} other answers"
     text = f"{them}. The guarantee is for this answer by itself: for the answers together none is stated, and the "
-    return fact("Released with", text + "guarantees of each do not add up to one.")
+    return doc.fact("Released with", text + "guarantees of each do not add up to one.")
 
 
-def _numbers(calibration: Calibration, numbers: Sequence[ShownNumber]) -> tuple[Block, ...]:
+def _numbers(calibration: Calibration, numbers: Sequence[ShownNumber]) -> tuple[doc.Block, ...]:
     """Return the numbers, each with its interval drawn on the range of its answer."""
     schema = calibration.framework.schema
     ranges, found = answer_ranges(calibration.query, schema), derivation(calibration.query, schema)
@@ -211,23 +188,23 @@ def _numbers(calibration: Calibration, numbers: Sequence[ShownNumber]) -> tuple[
     bars = [_bar(number, ends, axis) for number, ends, axis in zip(numbers, ranges, axes, strict=True)]
     legend = interval_legend() if any(bars) else Html()
     beside = any(number.is_beside for number in numbers)
-    beyond = (Paragraph(NOISE_IS_NOT_CUT),) if beside else ()
+    beyond = (doc.Paragraph(NOISE_IS_NOT_CUT),) if beside else ()
     if len(numbers) == 1:
         (number,) = numbers
         between = f"The exact answer lies between {number.low} and {number.high} with 95 % probability."
         said = between if number.low else "This is the exact answer: no noise was needed."
         ends = bar_ends(number_text(axes[0][0], 6), "range of the answer", number_text(axes[0][1], 6))
-        figure = (Figure(join(bars[0], ends, legend)),) if bars[0] else ()
-        return Big(number.text, words=number.words), Paragraph(said), *beyond, *figure
+        figure = (doc.Figure(join(bars[0], ends, legend)),) if bars[0] else ()
+        return doc.Big(number.text, words=number.words), doc.Paragraph(said), *beyond, *figure
     return (
-        Table(
+        doc.Table(
             caption=f"The released numbers; {ALL_AT_ONCE}",
             header=("number", "released", "between"),
             rows=[
                 (
-                    (Code(number.label),),
+                    (doc.Code(number.label),),
                     number.text,
-                    Cell(f"{number.low} and {number.high}" if number.low else "no noise", drawing=bar),
+                    doc.Cell(f"{number.low} and {number.high}" if number.low else "no noise", drawing=bar),
                 )
                 for number, bar in zip(numbers, bars, strict=True)
             ],
@@ -237,7 +214,7 @@ def _numbers(calibration: Calibration, numbers: Sequence[ShownNumber]) -> tuple[
             else "",
         ),
         *beyond,
-        Figure(legend),
+        doc.Figure(legend),
     )
 
 
@@ -283,7 +260,7 @@ MOST_ASKED_SHOWN = 8
 BLANK = "_" * 40
 """A line to be filled in by hand."""
 
-NO_LEDGER = fact("Where it is recorded", "in no ledger: what else was released of the table is counted nowhere")
+NO_LEDGER = doc.fact("Where it is recorded", "in no ledger: what else was released of the table is counted nowhere")
 
 SINGLE_RECORDS = (
     "Single records: whether somebody is in the table, and what their record holds. Differential privacy for single "
@@ -295,12 +272,12 @@ SINGLE_RECORDS = (
 class Statement(Shown):
     """One page for a data-protection officer: of what, what was promised, who decided it and how it was checked."""
 
-    lines: Sequence[Text]
+    lines: Sequence[doc.Text]
     it: str
     schema: Any
     guarantee: Guarantee
     said: Mapping[str, str]
-    checked: Sequence[Fact]
+    checked: Sequence[doc.Fact]
     framework: Any = None
     needs_model: bool = True
     real_records: bool = False
@@ -309,16 +286,16 @@ class Statement(Shown):
     asked: str = "asked for with the release"
 
     @property
-    def document(self) -> Document:
+    def document(self) -> doc.Document:
         """The page, the same for whatever was published."""
         rows, limits = list(_decisions(self)), list(_limits(self))
         out_of = f"a table of {self.schema.records:,} records of {some_text(self.schema.columns, 12)}"
         when = " ".join(filter(None, (self.when, BLANK)))
-        asked = fact("Published", *self.lines), fact("Out of", out_of), fact("When, by whom, to whom", when)
-        model = [fact("The model", _believed(self), self.guarantee.source)] if self.needs_model else []
-        by: list[Inline] = [f"bnpriv {version('bnpriv')}"]
+        asked = doc.fact("Published", *self.lines), doc.fact("Out of", out_of), doc.fact("When, by whom, to whom", when)
+        model = [doc.fact("The model", _believed(self), self.guarantee.source)] if self.needs_model else []
+        by: list[doc.Inline] = [f"bnpriv {version('bnpriv')}"]
         if self.framework is not None:
-            by += [", framework ", Code(self.framework.fingerprint()[:16])]
+            by += [", framework ", doc.Code(self.framework.fingerprint()[:16])]
         header = "what", "as it is", "decided, as declared and not checked"
         decisions = doc.Table(caption="", header=header, rows=[row[1:4] for row in rows])
         criteria = doc.Table(
@@ -327,16 +304,16 @@ class Statement(Shown):
             rows=_criteria(self),
             more="This page is no finding that what was published is anonymous in the sense of that opinion.",
         )
-        facts = Facts((*model, *self.checked, fact("Made by", tuple(by))))
+        facts = doc.Facts((*model, *self.checked, doc.fact("Made by", tuple(by))))
         parts: dict[str, Sequence[doc.Block]] = {
-            "What was published": (Facts(asked),),
-            "What can be concluded from it at most": [*map(Paragraph, limits)],
+            "What was published": (doc.Facts(asked),),
+            "What can be concluded from it at most": [*map(doc.Paragraph, limits)],
             "What is not protected": (doc.Items(tuple(_open(self))),),
             "Who decided what": (decisions,),
             "Singling out, linkability, inference": (criteria,),
             "What it rests on, what was checked, and how to check it again": (facts,),
         }
-        return Document(
+        return doc.Document(
             kind="statement",
             kicker="Statement for the data-protection officer",
             headline="What was published, and what can be concluded from it at most",
@@ -431,13 +408,13 @@ def session_statement(session: Any, guarantee: Guarantee, budget: Any, decided: 
     days = sorted({made.time[: len("2026-01-01")] for made in releases})
     kept = Path(str(session.ledger)).name.partition("?")[0]  # no folder, no password
     ledger = (
-        fact("Hash of the ledger's last row", (Code(session.head),)),
-        fact("To check the ledger again", (Code(shlex.join(["bnpriv", "ledger", "verify", kept])),)),
+        doc.fact("Hash of the ledger's last row", (doc.Code(session.head),)),
+        doc.fact("To check the ledger again", (doc.Code(shlex.join(["bnpriv", "ledger", "verify", kept])),)),
     )
     outside = sum(made.entry.record is not None for made in releases)
     if outside:
         promised = f"{outside:,} of the releases, taken as declared: what those tools promise is not checked here"
-        ledger = fact("Of other tools", promised), *ledger
+        ledger = doc.fact("Of other tools", promised), *ledger
     questions = "1 question" if len(releases) == 1 else f"{len(releases):,} questions"
     return Statement(
         lines=(f"answers to {questions}, kept in the ledger", *asked, *more),
@@ -542,7 +519,7 @@ def example_pair(secret: ProtectedSecret, framework: Any) -> tuple[str, str]:
     return shown_number(float(start), 0), shown_number(end, 0)
 
 
-def _open(page: Statement) -> Iterable[Text]:
+def _open(page: Statement) -> Iterable[doc.Text]:
     guarantee, framework = page.guarantee, page.framework
     if guarantee.baseline_text:
         yield guarantee.baseline_text
@@ -563,7 +540,7 @@ def _open(page: Statement) -> Iterable[Text]:
         yield guarantee.beyond_text
 
 
-def _criteria(page: Statement) -> Sequence[Sequence[Text]]:
+def _criteria(page: Statement) -> Sequence[Sequence[doc.Text]]:
     """What the page says, and does not, of each way in which data may fail to be anonymous."""
     said, alone = "only the numbers above are published, no records", "whether they tell something of one person alone"
     linked = "whether they can be joined with other data on the same persons"
@@ -627,21 +604,21 @@ def _decisions(page: Statement) -> Iterable[tuple[str, str, str, str, str]]:
             yield name, what, value, stated, "decided" if told else "not stated"
 
 
-def _public_fact(calibration: Any, public: object) -> Fact:
+def _public_fact(calibration: Any, public: object) -> doc.Fact:
     """What a public table says of the model for this query, where one was given."""
     if public is None:
-        return fact("The model against a public table", "not compared for this page")
+        return doc.fact("The model against a public table", "not compared for this page")
     try:
         compared = service("plan.compared")(calibration.framework, public, calibration.query, calibration)
     except BnprivError as refused:
-        return fact("The model against a public table", f"could not be compared: {refused}")
+        return doc.fact("The model against a public table", f"could not be compared: {refused}")
     only = "that checks something only if the model was not learned from this very table"
-    return fact("The model against a public table", compared.document.headline, only)
+    return doc.fact("The model against a public table", compared.document.headline, only)
 
 
-def _kept(made: Any, replay: str, what: str) -> Sequence[Fact]:
+def _kept(made: Any, replay: str, what: str) -> Sequence[doc.Fact]:
     """Where it stands in a ledger, and how other code replays it."""
-    command = Code(replay or f"bnpriv verify {what}.json --framework framework.toml")
+    command = doc.Code(replay or f"bnpriv verify {what}.json --framework framework.toml")
     stored = "" if replay else f"; {what}.json is what --json or .to_json() writes, not written with this page"
-    again = fact("To check it again by other code", (command, f", which exits with 0 if all of it holds{stored}"))
+    again = doc.fact("To check it again by other code", (command, f", which exits with 0 if all of it holds{stored}"))
     return (NO_LEDGER if made.mark is None else made.mark.fact, again)

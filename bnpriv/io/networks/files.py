@@ -21,22 +21,7 @@ from bnpriv.core.networks.base import Level, foreign_remedy, level_of
 from bnpriv.core.networks.declared import MissingRows
 from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork
 from bnpriv.errors import FileError
-from bnpriv.io.networks.formats import (
-    BIF_BARRED,
-    MOST_ATTRIBUTES,
-    MOST_FILE_NAMES,
-    MOST_NETWORK_BYTES,
-    FileTable,
-    ReadTables,
-    Source,
-    States,
-    assemble,
-    blocks,
-    check_size,
-    clip,
-    declare,
-    network_of,
-)
+from bnpriv.io.networks import formats
 from bnpriv.paths import NO_PATH, user_path
 
 # --------------------------------------------------------------------------------------------------
@@ -54,10 +39,10 @@ _BEFORE = re.compile(_PROPERTIES + r"type\s++discrete\s*+\[\s*+([0-9]{1,9})\s*+\
 _AFTER = re.compile(r"\s*+;" + _PROPERTIES)
 _ROW = re.compile(r"\(([^()]*+)\)([^()]*+)")
 # What has a meaning outside quotes must have none inside; a blank inside quotes does not separate names.
-_INSIDE_QUOTES = str.maketrans({**dict.fromkeys(BIF_BARRED + "\n", "\0"), " ": "\1"})
+_INSIDE_QUOTES = str.maketrans({**dict.fromkeys(formats.BIF_BARRED + "\n", "\0"), " ": "\1"})
 
 
-def scan_bif(source: Source) -> ReadTables:
+def scan_bif(source: formats.Source) -> formats.ReadTables:
     """Return what a BIF file declares.
 
     Raises
@@ -67,16 +52,16 @@ def scan_bif(source: Source) -> ReadTables:
     SizeError
         If the tables are too large.
     """
-    plain = Source(source.label, _BIF_QUOTE_OR_COMMENT.sub(_plain_bif, source.text))
-    states: States = {}
+    plain = formats.Source(source.label, _BIF_QUOTE_OR_COMMENT.sub(_plain_bif, source.text))
+    states: formats.States = {}
     headers: list[tuple[str, str, int]] = []
-    for block, at in blocks(plain, _BIF_BLOCK, partial(_outside, plain)):
+    for block, at in formats.blocks(plain, _BIF_BLOCK, partial(_outside, plain)):
         if block["variable"] is not None:
             _variable(plain, states, block, at)
         elif block["header"] is not None:
             headers.append((block["header"], block["body"], at))
     tables = [_bif_table(plain, header, body, states, at) for header, body, at in headers]
-    return assemble(plain, states, tables, _bif_numbers)
+    return formats.assemble(plain, states, tables, _bif_numbers)
 
 
 def _plain_bif(match: re.Match[str]) -> str:
@@ -86,21 +71,21 @@ def _plain_bif(match: re.Match[str]) -> str:
     return " " + "\n" * found.count("\n")
 
 
-def _outside(source: Source, found: str, at: int) -> FileError:
+def _outside(source: formats.Source, found: str, at: int) -> FileError:
     return source.refusal(
         "a BIF file is made of network, variable and probability blocks",
-        found=clip(_name(found.replace("\0", "_"))),
+        found=formats.clip(_name(found.replace("\0", "_"))),
         remedy="Check that the file is whole, that every block and statement is closed, and that no name holds quotes.",
         at=at,
     )
 
 
-def _variable(source: Source, states: States, block: re.Match[str], at: int) -> None:
+def _variable(source: formats.Source, states: formats.States, block: re.Match[str], at: int) -> None:
     before, after = _BEFORE.fullmatch(block["before"]), _AFTER.fullmatch(block["after"])
     if before is None or after is None:
         raise source.refusal(
             "a variable block must read `type discrete [ count ] { states };`",
-            found=clip((block["before"] if before is None else block["after"]).strip()),
+            found=formats.clip((block["before"] if before is None else block["after"]).strip()),
             remedy="Only discrete variables are read.",
             at=at,
         )
@@ -112,23 +97,23 @@ def _variable(source: Source, states: States, block: re.Match[str], at: int) -> 
             remedy="Correct the count or the list; separate states by commas.",
             at=at,
         )
-    declare(source, states, _name(block["variable"]), named, at=at, barred=BIF_BARRED)
+    formats.declare(source, states, _name(block["variable"]), named, at=at, barred=formats.BIF_BARRED)
 
 
-def _bif_table(source: Source, header: str, body: str, states: States, at: int) -> FileTable:
+def _bif_table(source: formats.Source, header: str, body: str, states: formats.States, at: int) -> formats.FileTable:
     own, bar, given = header.partition("|")
     if not bar and _name(own) not in states:
         own, *words = own.replace(",", " ").split() or [""]  # the old style: the first name is conditioned on the rest
-        return FileTable(_name(own), tuple(map(_name, words)), body, at)
+        return formats.FileTable(_name(own), tuple(map(_name, words)), body, at)
     if not given.strip():
-        return FileTable(_name(own), (), body, at)
+        return formats.FileTable(_name(own), (), body, at)
     parts = [given] if _name(given) in states else _split(given, given.count(",") + 1)
     if len(parts) == 1 and _name(parts[0]) not in states:
         parts = given.split()
-    return FileTable(_name(own), tuple(map(_name, parts)), body, at)
+    return formats.FileTable(_name(own), tuple(map(_name, parts)), body, at)
 
 
-def _bif_numbers(source: Source, table: FileTable, states: States) -> Sequence[str]:
+def _bif_numbers(source: formats.Source, table: formats.FileTable, states: formats.States) -> Sequence[str]:
     *statements, rest = table.body.split(";")
     if rest.strip():
         raise _outside(source, rest.strip(), table.at)
@@ -142,22 +127,25 @@ def _bif_numbers(source: Source, table: FileTable, states: States) -> Sequence[s
     return _rows(source, table, kept, states)
 
 
-def _rows(source: Source, table: FileTable, statements: Sequence[str], states: States) -> Sequence[str]:
+def _rows(
+    source: formats.Source, table: formats.FileTable, statements: Sequence[str], states: formats.States
+) -> Sequence[str]:
     rows: dict[tuple[str, ...], list[str]] = {}
     for statement in statements:
         row = _ROW.fullmatch(statement)
         if row is None:
             raise source.refusal(
-                f"the table of {clip(table.name)} must be one `table`, or one row per configuration of its parents",
-                found=clip(statement),
+                f"the table of {formats.clip(table.name)} must be one `table`, or one row per configuration of its "
+                "parents",
+                found=formats.clip(statement),
                 remedy="Write out every row; `default` is not read.",
                 at=table.at,
             )
         labels = tuple(_split(row[1], len(table.parents)))
         if labels in rows:
             raise source.refusal(
-                f"each row of {clip(table.name)} may stand once",
-                found=f"{clip(', '.join(labels))} again",
+                f"each row of {formats.clip(table.name)} may stand once",
+                found=f"{formats.clip(', '.join(labels))} again",
                 remedy="Remove one.",
                 at=table.at,
             )
@@ -167,8 +155,8 @@ def _rows(source: Source, table: FileTable, statements: Sequence[str], states: S
         row = rows.pop(labels, None)
         if row is None or len(row) != len(states[table.name]):
             raise source.refusal(
-                f"the table of {clip(table.name)} must have a row of {len(states[table.name])} numbers for "
-                f"{clip(', '.join(labels))}",
+                f"the table of {formats.clip(table.name)} must have a row of {len(states[table.name])} numbers for "
+                f"{formats.clip(', '.join(labels))}",
                 found="none" if row is None else str(len(row)),
                 remedy="Write out every row; separate the parents' states by commas.",
                 at=table.at,
@@ -176,8 +164,8 @@ def _rows(source: Source, table: FileTable, statements: Sequence[str], states: S
         numbers += row
     if rows:
         raise source.refusal(
-            f"the rows of {clip(table.name)} must be for states of its parents",
-            found=clip(", ".join(next(iter(rows)))),
+            f"the rows of {formats.clip(table.name)} must be for states of its parents",
+            found=formats.clip(", ".join(next(iter(rows)))),
             remedy="Check the spelling.",
             at=table.at,
         )
@@ -210,7 +198,7 @@ _STATEMENT = re.compile(r'\s*+(?P<key>\w++)\s*+=\s*+(?P<value>(?:[^";]++|"[^"]*+
 _STATE = re.compile(r'[\s,]*+(?:"([^"]*+)"|([^\s"(),]++))')
 
 
-def scan_net(source: Source) -> ReadTables:
+def scan_net(source: formats.Source) -> formats.ReadTables:
     """Return what a NET file declares.
 
     Raises
@@ -220,22 +208,22 @@ def scan_net(source: Source) -> ReadTables:
     SizeError
         If the tables are too large.
     """
-    plain = Source(source.label, _NET_QUOTE_OR_COMMENT.sub(_without_comment, source.text))
-    states: States = {}
-    tables: list[FileTable] = []
+    plain = formats.Source(source.label, _NET_QUOTE_OR_COMMENT.sub(_without_comment, source.text))
+    states: formats.States = {}
+    tables: list[formats.FileTable] = []
 
     def outside(found: str, at: int) -> FileError:
         remedy = "Only discrete nodes are read; check that the file is whole and every block is closed."
         required = "a NET file is made of net, node and potential blocks"
-        return plain.refusal(required, found=clip(found), remedy=remedy, at=at)
+        return plain.refusal(required, found=formats.clip(found), remedy=remedy, at=at)
 
-    for block, at in blocks(plain, _NET_BLOCK, outside):
+    for block, at in formats.blocks(plain, _NET_BLOCK, outside):
         if block["node"] is not None:
             named = _net_states(plain, _statement(plain, block["about"], "states", at), at)
-            declare(plain, states, block["node"], named, at=at)
+            formats.declare(plain, states, block["node"], named, at=at)
         elif block["header"] is not None:
             tables.append(_net_table(plain, block["header"], _statement(plain, block["body"], "data", at), at))
-    return assemble(plain, states, tables, _net_numbers)
+    return formats.assemble(plain, states, tables, _net_numbers)
 
 
 def _without_comment(match: re.Match[str]) -> str:
@@ -243,7 +231,7 @@ def _without_comment(match: re.Match[str]) -> str:
     return found if found.startswith('"') else " " + "\n" * found.count("\n")
 
 
-def _statement(source: Source, body: str, wanted: str, at: int) -> str:
+def _statement(source: formats.Source, body: str, wanted: str, at: int) -> str:
     """Return the value of the one statement `wanted`; others, such as labels and positions, are passed over."""
     values: list[str] = []
     position, end = 0, len(body.rstrip())
@@ -252,7 +240,7 @@ def _statement(source: Source, body: str, wanted: str, at: int) -> str:
         if statement is None or statement["key"].startswith("model_"):
             raise source.refusal(
                 "a block must be made of statements `name = value;`, and tables must be written out",
-                found=clip(body[position : position + 80].strip()),
+                found=formats.clip(body[position : position + 80].strip()),
                 remedy="Close every statement with a semicolon; expressions are not read.",
                 at=at,
             )
@@ -269,7 +257,7 @@ def _statement(source: Source, body: str, wanted: str, at: int) -> str:
     return values[0]
 
 
-def _net_states(source: Source, value: str, at: int) -> list[str]:
+def _net_states(source: formats.Source, value: str, at: int) -> list[str]:
     inner = value[1:-1].rstrip(" \t\n,")
     named: list[str] = []
     position = 0
@@ -281,33 +269,36 @@ def _net_states(source: Source, value: str, at: int) -> list[str]:
         position = state.end()
     if not value.startswith("(") or not value.endswith(")") or position < len(inner):
         raise source.refusal(
-            'states must be written as `states = ("a" "b");`', found=clip(value), remedy="Correct the list.", at=at
+            'states must be written as `states = ("a" "b");`',
+            found=formats.clip(value),
+            remedy="Correct the list.",
+            at=at,
         )
     return named
 
 
-def _net_table(source: Source, header: str, body: str, at: int) -> FileTable:
+def _net_table(source: formats.Source, header: str, body: str, at: int) -> formats.FileTable:
     own, bar, given = header.partition("|")
     names = own.split()
     if len(names) != 1 or (given.strip() and not bar):
         raise source.refusal(
             "a potential must be of one node given others",
-            found=clip(header.strip()),
+            found=formats.clip(header.strip()),
             remedy="Write `potential (a | b c)`.",
             at=at,
         )
-    return FileTable(names[0], tuple(given.split()), body, at)
+    return formats.FileTable(names[0], tuple(given.split()), body, at)
 
 
-def _net_numbers(source: Source, table: FileTable, states: States) -> Sequence[str]:
+def _net_numbers(source: formats.Source, table: formats.FileTable, states: formats.States) -> Sequence[str]:
     value = table.body.replace(",", " ")
     numbers = value.replace("(", " ").replace(")", " ").split()
     shape = [len(states[name]) for name in (*table.parents, table.name)]
     skeleton = re.sub(r"\s++", "", re.sub(r"[^()\s]++", "x", value))
     if skeleton not in (_nested(shape), f"({'x' * len(numbers)})"):
         raise source.refusal(
-            f"the data of {clip(table.name)} must be nested as its parents' states and its own, {tuple(shape)}",
-            found=clip(skeleton),
+            f"the data of {formats.clip(table.name)} must be nested as its parents' states and its own, {tuple(shape)}",
+            found=formats.clip(skeleton),
             remedy="Put parentheses around the numbers of each configuration of the parents, in their order.",
             at=table.at,
         )
@@ -337,7 +328,7 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
 }
 
 
-def scan_xmlbif(source: Source) -> ReadTables:
+def scan_xmlbif(source: formats.Source) -> formats.ReadTables:
     """Return what an XMLBIF file declares.
 
     Raises
@@ -351,7 +342,7 @@ def scan_xmlbif(source: Source) -> ReadTables:
     _check_prolog(source)
     raw = source.text.encode()
     # One character per byte: the parser's positions, which count bytes, then lead to the right line.
-    reader = _Reader(Source(source.label, raw.decode("latin-1")))
+    reader = _Reader(formats.Source(source.label, raw.decode("latin-1")))
     try:
         reader.parser.Parse(raw, True)
     except expat.ExpatError as broken:
@@ -360,10 +351,10 @@ def scan_xmlbif(source: Source) -> ReadTables:
             found=f"{expat.ErrorString(broken.code)} on line {broken.lineno}",
             remedy="Check that the file is whole.",
         ) from None
-    return assemble(source, reader.states, reader.tables, _xml_numbers)
+    return formats.assemble(source, reader.states, reader.tables, _xml_numbers)
 
 
-def _check_prolog(source: Source) -> None:
+def _check_prolog(source: formats.Source) -> None:
     entity = _ENTITY.search(source.text)
     if entity is not None:
         raise source.refusal(
@@ -375,17 +366,17 @@ def _check_prolog(source: Source) -> None:
     encoding = _ENCODING.match(source.text)
     if encoding is not None and encoding[1].strip().lower() not in _ENCODINGS:
         raise source.refusal(
-            "an XML file must be in UTF-8", found=f"encoding {clip(encoding[1])}", remedy="Save it as UTF-8."
+            "an XML file must be in UTF-8", found=f"encoding {formats.clip(encoding[1])}", remedy="Save it as UTF-8."
         )
 
 
 class _Reader:
     """Handlers that collect one VARIABLE or DEFINITION at a time."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: formats.Source) -> None:
         self.source = source
-        self.states: States = {}
-        self.tables: list[FileTable] = []
+        self.states: formats.States = {}
+        self.tables: list[formats.FileTable] = []
         self.path: list[str] = []
         self.parts: dict[str, list[str]] = {}
         self.text: list[str] = []
@@ -402,9 +393,11 @@ class _Reader:
         above = self.path[-1] if self.path else ""
         self.networks += tag == "NETWORK"
         if tag not in _CHILDREN.get(above, ()) or self.networks > 1:
-            raise self.refusal("elements must be those of XMLBIF, with one NETWORK", f"{clip(tag)} in {clip(above)}")
+            raise self.refusal(
+                "elements must be those of XMLBIF, with one NETWORK", f"{formats.clip(tag)} in {formats.clip(above)}"
+            )
         if tag == "VARIABLE" and attributes.get("TYPE", "nature") != "nature":
-            raise self.refusal("variables must be of the type nature", clip(attributes["TYPE"]))
+            raise self.refusal("variables must be of the type nature", formats.clip(attributes["TYPE"]))
         self.path.append(tag)
         self.text.clear()
         if tag in ("VARIABLE", "DEFINITION"):
@@ -416,10 +409,10 @@ class _Reader:
         self.parts.setdefault(tag, []).append("".join(self.text).strip())
         self.text.clear()
         if tag == "VARIABLE":
-            declare(self.source, self.states, self.one("NAME"), self.parts.get("OUTCOME", []), at=self.at)
+            formats.declare(self.source, self.states, self.one("NAME"), self.parts.get("OUTCOME", []), at=self.at)
         elif tag == "DEFINITION":
             parents = tuple(self.parts.get("GIVEN", []))
-            self.tables.append(FileTable(self.one("FOR"), parents, self.one("TABLE"), self.at))
+            self.tables.append(formats.FileTable(self.one("FOR"), parents, self.one("TABLE"), self.at))
 
     def one(self, tag: str) -> str:
         """Return the text of the only element of that name."""
@@ -431,7 +424,7 @@ class _Reader:
     def skipped(self, name: str, parameter: bool) -> None:
         """Refuse a reference to something that is not in the file; nothing outside it is ever fetched."""
         del parameter
-        raise self.refusal("everything must stand in the file itself", f"a reference to {clip(name)}")
+        raise self.refusal("everything must stand in the file itself", f"a reference to {formats.clip(name)}")
 
     @property
     def at(self) -> int:
@@ -444,7 +437,7 @@ class _Reader:
         return self.source.refusal(required, found=found, remedy=remedy, at=self.at)
 
 
-def _xml_numbers(source: Source, table: FileTable, states: States) -> Sequence[str]:
+def _xml_numbers(source: formats.Source, table: formats.FileTable, states: formats.States) -> Sequence[str]:
     del source, states
     return table.body.split()
 
@@ -457,7 +450,7 @@ _UAI_WORD = re.compile(r"\s*+(\S++)")
 _UAI_WHOLE = re.compile(r"[0-9]{1,9}")
 
 
-def scan_uai(source: Source) -> ReadTables:
+def scan_uai(source: formats.Source) -> formats.ReadTables:
     """Return what a UAI file of type BAYES declares: variables, their sizes, scopes with the child last, tables.
 
     Raises
@@ -479,39 +472,39 @@ def scan_uai(source: Source) -> ReadTables:
     if kind != "BAYES":
         raise source.refusal(
             "a UAI file must be of type BAYES: tables of conditional probabilities",
-            found="MARKOV, whose factors are none" if kind == "MARKOV" else clip(kind),
+            found="MARKOV, whose factors are none" if kind == "MARKOV" else formats.clip(kind),
             remedy="Write the Bayesian network itself: UAI of type BAYES, or BIF.",
         )
     count = words.whole("the number of variables")
-    check_size(source, "attributes in one file", count, MOST_ATTRIBUTES)
+    formats.check_size(source, "attributes in one file", count, formats.MOST_ATTRIBUTES)
     sizes = [words.whole("the number of states of a variable") for _ in range(count)]
-    check_size(source, "states", sum(sizes), MOST_FILE_NAMES)
-    states: States = {f"var_{k}": tuple(map(str, range(size))) for k, size in enumerate(sizes)}
+    formats.check_size(source, "states", sum(sizes), formats.MOST_FILE_NAMES)
+    states: formats.States = {f"var_{k}": tuple(map(str, range(size))) for k, size in enumerate(sizes)}
     scopes: list[list[str]] = []
     for _ in range(words.whole("the number of tables")):
         named = [f"var_{words.whole('a variable of a scope')}" for _ in range(words.whole("the size of a scope"))]
         if not named:
             raise words.refusal("a table must be over at least one variable", "none")
         scopes.append(named)
-    tables: list[FileTable] = []
+    tables: list[formats.FileTable] = []
     for *parents, child in scopes:
-        size, at = words.whole(f"the number of entries of {clip(child)}"), words.position
+        size, at = words.whole(f"the number of entries of {formats.clip(child)}"), words.position
         for _ in range(size):
-            words.word(f"an entry of {clip(child)}")
-        tables.append(FileTable(child, tuple(parents), text[at : words.position], at))
+            words.word(f"an entry of {formats.clip(child)}")
+        tables.append(formats.FileTable(child, tuple(parents), text[at : words.position], at))
     if text[words.position :].strip():
-        raise words.refusal("nothing must follow the last table", clip(text[words.position :].strip()))
-    return assemble(source, states, tables, _uai_numbers)
+        raise words.refusal("nothing must follow the last table", formats.clip(text[words.position :].strip()))
+    return formats.assemble(source, states, tables, _uai_numbers)
 
 
-def _uai_numbers(source: Source, table: FileTable, states: States) -> Sequence[str]:
+def _uai_numbers(source: formats.Source, table: formats.FileTable, states: formats.States) -> Sequence[str]:
     return table.body.split()
 
 
 class _Words:
     """The words of a file, one after the other."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: formats.Source) -> None:
         self.source, self.position = source, 0
 
     def word(self, what: str) -> str:
@@ -524,7 +517,7 @@ class _Words:
     def whole(self, what: str) -> int:
         found = self.word(what)
         if not _UAI_WHOLE.fullmatch(found):
-            raise self.refusal(f"{what} must be a whole number", clip(found))
+            raise self.refusal(f"{what} must be a whole number", formats.clip(found))
         return int(found)
 
     def refusal(self, required: str, found: str) -> FileError:
@@ -613,8 +606,8 @@ def read_network(
     """
     level_of(level)
     scan = _SCANS[_suffix(path)]
-    read = scan(Source(str(path), read_text(path, MOST_NETWORK_BYTES)))
-    return network_of(read, level, normalize, missing_rows)
+    read = scan(formats.Source(str(path), read_text(path, formats.MOST_NETWORK_BYTES)))
+    return formats.network_of(read, level, normalize, missing_rows)
 
 
 def read_text(path: str | os.PathLike[str], most_bytes: int) -> str:
@@ -699,7 +692,7 @@ def _suffix(path: str | os.PathLike[str]) -> str:
     raise FileError(f"{path}: a model file must end in {listing(_SCANS)}", found=suffix or "no ending", remedy=remedy)
 
 
-_SCANS: Mapping[str, Callable[[Source], ReadTables]] = {
+_SCANS: Mapping[str, Callable[[formats.Source], formats.ReadTables]] = {
     ".bif": scan_bif,
     ".xml": scan_xmlbif,
     ".xmlbif": scan_xmlbif,

@@ -15,19 +15,6 @@ from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import NetworkError
 from bnpriv.io.pymc import backend
-from bnpriv.io.pymc.backend import (
-    compiled,
-    cores_of,
-    is_black_box,
-    of_many,
-    of_parameters,
-    own_generators,
-    pymc,
-    replaced,
-    reseed,
-    tensor,
-    vectorized,
-)
 from bnpriv.io.pymc.expressions import ancestors, in_double
 from bnpriv.io.pymc.structure import Variable, fixed, given_order, in_order
 
@@ -535,18 +522,18 @@ class Evaluation:
     @cached_property
     def _parameters(self) -> Callable[..., Sequence[Any]]:
         own, above = list(self.variable.parameters), [self.variables[name].rv for name in self.variable.parents]
-        inputs = [of_many(each) for each in above]
+        inputs = [backend.of_many(each) for each in above]
         try:
-            made: Any = vectorized(own, dict(zip(above, inputs, strict=True)))
+            made: Any = backend.vectorized(own, dict(zip(above, inputs, strict=True)))
         except (NotImplementedError, TypeError, ValueError):  # PyTensor has not all operations for many points
             return self._one_by_one(own, above)
         # every parameter gets an axis for the points, whether it depends on a parent or not
-        made = [x if x.ndim > p.ndim else tensor().expand_dims(x, 0) for x, p in zip(made, own, strict=True)]
-        return compiled(inputs, made)
+        made = [x if x.ndim > p.ndim else backend.tensor().expand_dims(x, 0) for x, p in zip(made, own, strict=True)]
+        return backend.compiled(inputs, made)
 
     def _one_by_one(self, own: Sequence[Any], above: Sequence[Any]) -> Callable[..., Sequence[Any]]:
         inputs = [each.type() for each in above]
-        function = compiled(inputs, replaced(own, dict(zip(above, inputs, strict=True))))
+        function = backend.compiled(inputs, backend.replaced(own, dict(zip(above, inputs, strict=True))))
 
         def of_points(*points: FloatArray) -> Sequence[Any]:
             found = [function(*point) for point in zip(*points, strict=True)]
@@ -561,7 +548,7 @@ class Evaluation:
         points = {name: values.astype(self.variables[name].rv.dtype) for name, values in points.items()}
         with np.errstate(all="ignore"):
             found = self.parameters(points, 1)
-        cores = cores_of(self.variable.rv.owner.op)
+        cores = backend.cores_of(self.variable.rv.owner.op)
         return all(np.prod(p.shape[1 : p.ndim - axes]) == 1 for p, axes in zip(found, cores, strict=True))
 
     @cached_property
@@ -589,7 +576,7 @@ class Evaluation:
     def _by_element(self, parameters: Sequence[FloatArray]) -> list[FloatArray]:
         """Return parameters of shape (points, size, *core)."""
         shape, spread = self.variable.shape, list[FloatArray]()
-        for value, axes in zip(parameters, cores_of(self.variable.rv.owner.op), strict=True):
+        for value, axes in zip(parameters, backend.cores_of(self.variable.rv.owner.op), strict=True):
             core, batch = value.shape[value.ndim - axes :], value.shape[1 : value.ndim - axes]
             aligned = value.reshape((len(value), *(1,) * (len(shape) - len(batch)), *batch, *core))
             whole = np.broadcast_to(aligned, (len(value), *shape, *core))
@@ -613,7 +600,7 @@ class Evaluation:
         try:
             with np.errstate(all="ignore"):
                 logs = self._log_density(np.asarray(values, dtype=dtype), *parameters)
-        except pymc().logprob.utils.ParameterValueError:
+        except backend.pymc().logprob.utils.ParameterValueError:
             raise self._invalid() from None
         return np.asarray(logs, dtype=np.float64)
 
@@ -629,10 +616,10 @@ class Evaluation:
     def _log_density(self) -> Any:
         op = self.variable.rv.owner.op
         dtype = str(self.variable.rv.dtype)
-        inputs = [_core(p, axes, dtype) for p, axes in zip(self.variable.parameters, cores_of(op), strict=True)]
-        value = tensor().vector(dtype=dtype)
-        logp = pymc().logp(of_parameters(op, inputs), value)
-        return compiled([value, *inputs], in_double([logp], {value, *inputs})[0])
+        inputs = [_core(p, axes, dtype) for p, axes in zip(self.variable.parameters, backend.cores_of(op), strict=True)]
+        value = backend.tensor().vector(dtype=dtype)
+        logp = backend.pymc().logp(backend.of_parameters(op, inputs), value)
+        return backend.compiled([value, *inputs], in_double([logp], {value, *inputs})[0])
 
     def draw(self, points: Points, count: int, random: np.random.Generator) -> FloatArray:
         """Return one draw of the whole variable per point, of shape (count, *shape).
@@ -747,10 +734,10 @@ class Evaluation:
     def _drawn(self, points: Points, count: int, random: np.random.Generator) -> Any:
         if self.variable.is_function:
             return self.parameters(points, count)[0]
-        if is_black_box(self.variable.rv.owner.op):
+        if backend.is_black_box(self.variable.rv.owner.op):
             return self._by_function(points, count, random)
         function, generators = self._draw
-        reseed(generators, random)
+        backend.reseed(generators, random)
         if not self.variable.is_plain and not self.variable.is_basic:
             return function(count, *(points[name] for name in self.variable.parents))
         parameters: Sequence[FloatArray] = self.parameters(points, count)
@@ -788,14 +775,14 @@ class Evaluation:
         if self.variable.is_plain:
             inputs = [_core(p, axes, str(rv.dtype)) for p, axes in zip(own, op.ndims_params, strict=True)]
             at_once = DRAWN_AT_ONCE.get(type(op).__name__)
-            alike = of_parameters(op, inputs) if at_once is None else at_once(inputs[0], None)
+            alike = backend.of_parameters(op, inputs) if at_once is None else at_once(inputs[0], None)
         else:
-            inputs = [of_many(each) for each in own]
+            inputs = [backend.of_many(each) for each in own]
             apart = [each.type() for each in own]
             alone = op.make_node(*rv.owner.inputs[:2], *apart).outputs[1]
             alike = batched([alone], dict(zip(apart, inputs, strict=True)), inputs[0].shape[0])[0]
-        drawn, generators = own_generators(alike)
-        return compiled(inputs, drawn), generators
+        drawn, generators = backend.own_generators(alike)
+        return backend.compiled(inputs, drawn), generators
 
 
 def check_orders(variables: Mapping[str, Variable]) -> None:
@@ -818,7 +805,7 @@ def check_orders(variables: Mapping[str, Variable]) -> None:
 def _core(parameter: Any, axes: int, dtype: str) -> Any:
     """Return an input for a parameter of many laws; small whole numbers would be converted one by one, slowly."""
     kept = parameter.dtype if not dtype.startswith("float") else "float64"
-    return tensor().tensor(dtype=kept, shape=(None,) * (axes + 1))
+    return backend.tensor().tensor(dtype=kept, shape=(None,) * (axes + 1))
 
 
 def _extreme(values: FloatArray) -> str:
