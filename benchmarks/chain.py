@@ -10,9 +10,8 @@ import time
 
 import numpy as np
 
-from bnpriv.kinds.chain.column import SpectralBound
+from bnpriv.kinds.chain.column import ExactInfluence, SpectralBound, chain_scale
 from bnpriv.kinds.chain.network import MarkovChain
-from bnpriv.kinds.chain.search import ExactInfluence, chain_scale
 
 STEPS, STATES, EPSILON, SAMPLE = 1_000_000, 51, 1.0, 20
 

@@ -30,9 +30,8 @@ import bnpriv as bp
 from benchmarks import adult_study
 from benchmarks.private_table_errors import adult_framework, adult_halves
 from bnpriv.bound import FloatArray
-from bnpriv.tables.private_table.classes import Classes
 from bnpriv.tables.private_table.private_table import made_by
-from bnpriv.tables.private_table.rule import TableRule, chosen_rule, hidden_by
+from bnpriv.tables.private_table.rule import Classes, TableRule, chosen_rule, hidden_by
 
 SHADOWS, TABLES, EPSILON, DELTA, PROBES, SEED = 100, 100, 1.0, 1e-6, 300, 7
 RECORDS, MOVED, RECORDS_TESTED = 10_000, 100, 5_000

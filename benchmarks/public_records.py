@@ -29,8 +29,8 @@ import numpy as np
 import pandas as pd
 
 import bnpriv as bp
-from bnpriv.core.evidence.dataset import law_of_one_record
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.evidence.laws import law_of_one_record
+from bnpriv.core.queries.base import normal_form
 from bnpriv.core.whole_numbers import WholeLaw
 from bnpriv.kinds.public_records import RECORD_DRAWS, PublicRecords, public_records_of
 

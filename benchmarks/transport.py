@@ -11,9 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from bnpriv.core.distributions import Atoms
-from bnpriv.core.transport.distance import closeness, w_infinity
-from bnpriv.core.transport.space import lengths
-from bnpriv.core.whole_numbers import n_fold
+from bnpriv.core.transport.distance import closeness, lengths, w_infinity
+from bnpriv.kinds.pairs_of_laws import n_fold
 
 LINE = 10**6
 SPACE = 500

@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from bnpriv.core.columns import Binned as Binned, Categorical as Categorical, Integer as Integer, Real as Real
     from bnpriv.core.schema import Schema as Schema
     from bnpriv.core.secrets import Secret as Secret, apart as apart, intervals as intervals, pairs as pairs
-    from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy as DatasetAttributePrivacy
-    from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy as DistributionalAttributePrivacy
+    from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy as DatasetAttributePrivacy
+    from bnpriv.core.frameworks.attributes import DistributionalAttributePrivacy as DistributionalAttributePrivacy
     from bnpriv.core.frameworks.pairs import DistributionPrivacy as DistributionPrivacy
-    from bnpriv.core.frameworks.value import ValuePrivacy as ValuePrivacy
+    from bnpriv.core.frameworks.attributes import ValuePrivacy as ValuePrivacy
     from bnpriv.io.examples import example as example, example_data as example_data
     from bnpriv.io.networks.files import read_network as read_network
     from bnpriv.io.framework_file import read_framework as read_framework, read_queries as read_queries
     from bnpriv.io.pgmpy import from_pgmpy as from_pgmpy
     from bnpriv.io.pyagrum import from_pyagrum as from_pyagrum
     from bnpriv.io.pymc.read import from_pymc as from_pymc
-    from bnpriv.io.starter.started import start as start
+    from bnpriv.io.starter.start import start as start
 
     # ask
     from bnpriv.core.queries.predicates import col as col
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         total as total,
     )
     from bnpriv.core.queries.spread import covariance as covariance, std as std, variance as variance
-    from bnpriv.core.queries.custom import custom as custom
+    from bnpriv.core.queries.builtin import custom as custom
     from bnpriv.core.queries.spread import median as median, quantile as quantile
     from bnpriv.io.query_text import parse_query as parse_query
     from bnpriv.core.queries.asked import stack as stack
@@ -55,14 +55,14 @@ if TYPE_CHECKING:
     # calibrate
     from bnpriv.core.mechanisms.column import ColumnMechanism as ColumnMechanism
     from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism as MarkovQuiltMechanism
-    from bnpriv.core.mechanisms.tight import TightMechanism as TightMechanism
-    from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism as WassersteinMechanism
+    from bnpriv.core.mechanisms.law_mechanisms import TightMechanism as TightMechanism
+    from bnpriv.core.mechanisms.law_mechanisms import WassersteinMechanism as WassersteinMechanism
     from bnpriv.mechanisms.plan import plan as plan
     from bnpriv.lab.simulate import rehearse as rehearse
     from bnpriv.lab.audit import audit as audit
     from bnpriv.lab.compare import tradeoff as tradeoff
     from bnpriv.tables.private_table.open_columns import open_columns as open_columns
-    from bnpriv.tables.private_table.plan import plan_table as plan_table
+    from bnpriv.tables.private_table.private_table import plan_table as plan_table
 
     # release
     from bnpriv.core.release import release as release

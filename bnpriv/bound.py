@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Bound:
     """A number known to lie between two others.
@@ -87,3 +86,35 @@ def up(value: float, steps: int = 4) -> float:
 def down(value: float, steps: int = 4) -> float:
     """Round down by `steps` units in the last place."""
     return -up(-value, steps)
+
+
+def halved(low: float, high: float, holds: Callable[[float], bool], steps: int) -> tuple[float, float]:
+    """The ends of an interval after so many halvings, where something begins to hold between its ends.
+
+    Both ends were tested by `holds`, or are what they were.
+
+    Examples
+    --------
+    >>> halved(0.0, 1.0, lambda x: x >= 0.3, 2)
+    (0.25, 0.5)
+    """
+    for _ in range(steps):
+        middle = (low + high) / 2
+        if not low < middle < high:  # no double lies between
+            break
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
+
+
+def least_whole(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """The least whole number at which something holds that holds at `high`, not at `low`, and from some number on.
+
+    Examples
+    --------
+    >>> least_whole(0, 100, lambda k: k * k >= 50)
+    8
+    """
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

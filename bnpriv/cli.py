@@ -7,6 +7,7 @@ import io
 import os
 import shlex
 import sys
+import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -116,7 +117,8 @@ LedgerFile = Annotated[
     str | None, typer.Option("--ledger", metavar="FILE", help="Charge the release here; a file or a database URL.")
 ]
 BudgetNumber = Annotated[
-    float | None, typer.Option("--budget", metavar="B", help="For a new account: the epsilon of all its releases.")
+    float | None,
+    typer.Option("--budget", metavar="B", help="For a new account: the epsilon of all its releases, at --delta."),
 ]
 AccountName = Annotated[str, typer.Option("--account", metavar="NAME", help="Names the table in the ledger.")]
 KeyText = Annotated[
@@ -224,6 +226,7 @@ def release(
         from bnpriv.io.framework_file import framework_files, read_framework
         from bnpriv.ledger.prices import refuse_useless
         from bnpriv.ledger.session import Session
+        from bnpriv.ledger.values import Budget
         from bnpriv.mechanisms.plan import plan as make_plan
         from bnpriv.render.as_docx import as_file, require_form
 
@@ -246,7 +249,8 @@ def release(
             if ledger is None:
                 session, best = None, named or make_plan(declared, asked, epsilon, delta).best
             else:
-                session = Session(declared, data, budget=budget, ledger=ledger, name=account, new_name=new_name)
+                most = None if budget is None else Budget(budget, delta)  # what has a delta needs one of the budget
+                session = Session(declared, data, budget=most, ledger=ledger, name=account, new_name=new_name)
                 chosen = None if named is None else named.mechanism
                 best = session.what_if(asked, epsilon, delta=delta, mechanism=chosen, key=key).calibration
             if public is not None:
@@ -300,8 +304,7 @@ def table(
         from bnpriv.ledger.values import Budget
         from bnpriv.render.as_docx import as_file, require_form
         from bnpriv.tables.files import data_files
-        from bnpriv.tables.private_table.plan import plan_table
-        from bnpriv.tables.private_table.private_table import private_table
+        from bnpriv.tables.private_table.private_table import plan_table, private_table
 
         _require_ledger(ledger, budget, key)
         _refuse_half_asked(plan=plan, data=data, output=output, seen=records_may_be_seen)
@@ -354,7 +357,7 @@ def show(
 ) -> None:
     """Show the accounts of a ledger: what was asked, what it cost, what is left."""
     from bnpriv.ledger.ledger import Ledger
-    from bnpriv.ledger.pages import LedgerPage
+    from bnpriv.ledger.session import LedgerPage
 
     with outputs(html, _file(json), reading=_ledger_files(ledger)) as out:
         page = LedgerPage.of(Ledger.open(ledger), account)
@@ -607,6 +610,7 @@ def init(
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
 ) -> None:
     """Start a framework file for a table of your own, from its header and what is public about it."""
+    from bnpriv.io.starter.codebook import texts_listed
     from bnpriv.io.starter.files import DEFAULT_NOTION, asked_notion, files_to_start
 
     chosen = notion or asked_notion()
@@ -624,7 +628,7 @@ def init(
             network=network,
             public=public,
             codebook=codebook,
-            names=None if names is None else [name.strip() for name in names.split(",")],
+            names=None if names is None else texts_listed(names),
             protect=protect or (),
             records=records,
             read_as=_read_as(read_as or ()),
@@ -637,22 +641,47 @@ def init(
     _put_started(text, files, output, data, [learn, public, codebook, network])
 
 
-@app.command(epilog="Example: bnpriv serve, and then by hand from a table to a statement")
+@app.command(epilog="Example: bnpriv serve")
 def serve(
     framework: Annotated[
-        Path | None, typer.Argument(metavar="FRAMEWORK.toml", help="One that is there; else it is made by hand.")
+        Path | None,
+        typer.Argument(metavar="FRAMEWORK.toml", help="Columns, model and secret that are declared; else by hand."),
     ] = None,
     ledger: Annotated[
         str, typer.Option("--ledger", metavar="FILE", help="Charge releases here; a file or a database URL.")
     ] = "ledger.db",
-    port: Annotated[int, typer.Option("--port", metavar="P", help="Of this machine; 0 takes a free one.", min=0)] = 0,
+    port: Annotated[
+        int, typer.Option("--port", metavar="P", help="Of this machine; 0 takes a free one.", min=0, max=65535)
+    ] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
 ) -> None:
-    """Go from a table to a statement in the browser, on this machine alone; Ctrl-C ends it."""
-    from bnpriv.app.server import serve as run
+    """Go from a table to a statement by hand, in the browser of this machine alone; Ctrl-C ends it."""
+    try:
+        from bnpriv.app.server import serve as run
+    except ModuleNotFoundError as error:
+        if error.name not in ("starlette", "uvicorn", "python_multipart"):
+            raise
+        from bnpriv.errors import MissingExtraError
+
+        raise MissingExtraError(
+            "the page in the browser needs starlette, uvicorn and python-multipart",
+            found=f"no {error.name}",
+            remedy='Install them: pip install "bnpriv[app]".',
+        ) from None
 
     run(framework, ledger, port, told=_print, browser=not no_browser)
-    _print("ended; nothing that was charged is lost.")
+    _print("Ended. What was charged stays in the ledger.")
+    if _busy():
+        # a page that is still being made would hold up the end; the ledger stays whole, as after a power cut
+        os._exit(0)
+
+
+def _busy() -> bool:
+    """Whether a thread still works that the program would wait for."""
+    others = [each for each in threading.enumerate() if not each.daemon and each is not threading.main_thread()]
+    for each in others:
+        each.join(0.2)
+    return any(each.is_alive() for each in others)
 
 
 def _read_as(given: Sequence[str]) -> dict[str, str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
 
 
 class BnprivError(Exception):
@@ -83,7 +82,6 @@ class FileError(BnprivError, ValueError):
     """A model, framework or data file is not what its name says."""
 
 
-@final
 class FileProblemsError(FileError):
     """Several things are wrong with one file; the text lists them all.
 
@@ -150,7 +148,6 @@ class InstallationError(BnprivError, ImportError):
     """Installed libraries do not fit each other, or one is missing that a table needs; the message names them."""
 
 
-@final
 @dataclass(frozen=True)
 class Refusal:
     """Why something is not supported, as a value: what was required, what was found, what to do.

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, TypeVar, final
+from typing import Any, TypeVar
 
 from bnpriv.errors import NetworkError, Refusal
 
@@ -53,7 +53,6 @@ def _later(place: str) -> Callable[..., Any]:
     return lambda *args, **named: loaded(place)(*args, **named)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class FurtherTable:
     """A table about one kind of network.

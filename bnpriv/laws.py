@@ -7,11 +7,11 @@ from bnpriv.lazy import lazily
 if TYPE_CHECKING:
     from bnpriv.core.distributions import (
         Atoms as Atoms,
+        Draws as Draws,
         ExactLaw as ExactLaw,
         Normal as Normal,
         log_mixture as log_mixture,
     )
-    from bnpriv.core.draws import Draws as Draws
     from bnpriv.core.whole_numbers import (
         WholeLaw as WholeLaw,
         nearest_doubles as nearest_doubles,

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
         Noise as Noise,
         NoNoise as NoNoise,
     )
+    from bnpriv.mechanisms.directional import DirectionalLaplace as DirectionalLaplace
     from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian as CorrelatedGaussian
     from bnpriv.mechanisms.optimal.channel import Channel as Channel
-    from bnpriv.mechanisms.translations.noise import DirectionalLaplace as DirectionalLaplace
 
 
 __getattr__, __dir__ = lazily(__name__)

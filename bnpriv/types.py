@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from bnpriv.mechanisms.usefulness import Usefulness as Usefulness
     from bnpriv.tables.private_table.hidden import HiddenAnswer as HiddenAnswer, HiddenTable as HiddenTable
     from bnpriv.tables.private_table.open_columns import OpenColumns as OpenColumns, OpenTable as OpenTable
-    from bnpriv.tables.private_table.plan import TablePlan as TablePlan
-    from bnpriv.tables.private_table.private_table import PrivateTable as PrivateTable
+    from bnpriv.tables.private_table.private_table import PrivateTable as PrivateTable, TablePlan as TablePlan
     from bnpriv.tables.readings import Dialect as Dialect
     from bnpriv.views.report.columns import RankedQuilts as RankedQuilts
     from bnpriv.views.report.report import InfluenceReport as InfluenceReport

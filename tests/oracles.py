@@ -14,7 +14,7 @@ import networkx as nx
 import numpy as np
 
 from bnpriv.core.columns import Integer
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DistributionalAttributePrivacy
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.queries.asked import count, linear
 from bnpriv.core.queries.base import Query

@@ -9,8 +9,7 @@ for (const form of document.querySelectorAll("form")) {
       large.reportValidity();
       return;
     }
-    const button = form.querySelector("button.go");
-    form.querySelector(".waits").textContent = button.dataset.waits;
+    form.querySelector(".waits").textContent = form.querySelector("button.go")?.dataset.waits ?? "Working ...";
     setTimeout(() => { for (const each of form.querySelectorAll("button")) each.disabled = true; }, 0);
   });
   for (const each of form.querySelectorAll("input[type=file]")) each.addEventListener("change", () => each.setCustomValidity(""));
@@ -19,46 +18,48 @@ window.addEventListener("pageshow", () => {
   for (const each of document.querySelectorAll("button")) each.disabled = false;
   for (const each of document.querySelectorAll(".waits")) each.textContent = "";
 });
-for (const button of document.querySelectorAll("button[data-edges]")) {
-  button.addEventListener("click", () => {
-    const field = document.getElementById("edges");
-    field.value = button.dataset.edges;
-    field.focus();
-  });
-}
 const alerted = document.getElementById("alert");
 if (alerted) alerted.focus();
+for (const link of document.querySelectorAll("a[data-waits]")) {
+  link.addEventListener("click", () => { link.parentElement.querySelector(".waits").textContent = link.dataset.waits; });
+}
+for (const part of document.querySelectorAll("[data-if]")) {
+  const by = document.getElementById(part.dataset.if), fit = () => { part.hidden = !new RegExp(part.dataset.in).test(by.value); };
+  by.addEventListener("change", fit);
+  addEventListener("pageshow", fit);
+}
 const slider = document.querySelector("input[data-live]");
 if (slider) {
-  const epsilon = document.getElementById("epsilon"), delta = document.getElementById("delta"), live = document.getElementById("live");
-  let waiting = 0, asked = 0;
-  const follow = () => {
-    const value = Number(epsilon.value);
-    if (value > 0) {
-      slider.value = Math.log10(value);
-      slider.setAttribute("aria-valuetext", "epsilon " + epsilon.value);
+  const field = (name) => document.getElementById(name), epsilon = field("epsilon"), delta = field("delta");
+  let waiting = 0, busy = false, again = [];
+  for (const part of document.querySelectorAll("[data-plain]")) part.hidden = true;
+  const name = () => slider.setAttribute("aria-valuetext", "epsilon " + epsilon.value);
+  const show = (made, parts) => {
+    for (const each of [epsilon, delta]) {
+      const id = each.id + "-refusal", wrong = made.getElementById(id);
+      field(id)?.remove();
+      each.removeAttribute("aria-invalid");
+      if (wrong) { each.after(wrong); each.setAttribute("aria-invalid", "true"); each.setAttribute("aria-errormessage", id); }
     }
+    for (const part of new Set(parts)) field(part).replaceChildren(...made.getElementById(part).childNodes);
   };
-  const ask = () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(async () => {
-      const mine = ++asked, picked = live.querySelector("input[name=mechanism]:checked");
-      live.setAttribute("aria-busy", "true");
-      const sent = new URLSearchParams({ epsilon: epsilon.value, delta: delta.value });
-      const answer = await fetch(slider.dataset.live + "?" + sent);
-      const text = await answer.text();
-      if (mine !== asked) return;
-      live.innerHTML = text;
-      live.removeAttribute("aria-busy");
-      const again = [...live.querySelectorAll("input[name=mechanism]")].find((each) => picked && each.value === picked.value);
-      if (again) again.checked = true;
-    }, 150);
+  // one request at a time: what is moved meanwhile is asked for when the answer is there
+  const ask = async (...parts) => {
+    if (busy) { again.push(...parts); return; }
+    busy = true;
+    const long = setTimeout(() => { field("said").textContent = "Working it out ..."; }, 500);
+    try {
+      const made = document.createElement("template"), sent = new URLSearchParams(new FormData(slider.form));
+      made.innerHTML = await (await fetch(slider.dataset.live + "?" + sent)).text();
+      show(made.content, parts);
+    } catch { field("said").textContent = "No answer: does bnpriv serve still run in the shell?"; }
+    clearTimeout(long);
+    busy = false;
+    if (again.length) ask(...again.splice(0));
   };
-  slider.addEventListener("input", () => {
-    epsilon.value = Number(Math.pow(10, Number(slider.value)).toPrecision(2));
-    slider.setAttribute("aria-valuetext", "epsilon " + epsilon.value);
-    ask();
-  });
-  for (const each of [epsilon, delta]) each.addEventListener("input", () => { follow(); ask(); });
-  follow();
+  const soon = () => { clearTimeout(waiting); waiting = setTimeout(ask, 150, "said", "live"); };
+  slider.addEventListener("input", () => { epsilon.value = Number((10 ** slider.value).toPrecision(2)); name(); soon(); });
+  for (const each of [epsilon, delta]) each.addEventListener("input", () => { slider.value = Math.log10(epsilon.value); name(); soon(); });
+  field("live").addEventListener("change", () => ask("said"));  // a new list would take the focus away
+  name();
 }

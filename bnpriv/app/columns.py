@@ -2,116 +2,166 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bnpriv.app.forms import Form, at, choice, entry, group, paragraphs, sending, shown
+from bnpriv.app.forms import FieldError, Form, at, choice, entry, group, paragraphs, sending, shown
 from bnpriv.app.memory import declared
 from bnpriv.app.state import CODEBOOKS, TABLES, Place, State
-from bnpriv.errors import ParameterError
+from bnpriv.checks import whole
+from bnpriv.core.schema import Column
+from bnpriv.digest import sha256
+from bnpriv.errors import BnprivError, ParameterError
+from bnpriv.io.starter.codebook import Described, codebook_text, read_codebook, texts_listed, with_fact
+from bnpriv.io.starter.header import Header, first_line, is_text_file, looks_like_a_record, write_with_names
+from bnpriv.io.starter.started import Started, described_header, started
 from bnpriv.render import html
 from bnpriv.render.html import Html, element, join
-
-if TYPE_CHECKING:
-    from bnpriv.io.starter.started import Started
+from bnpriv.tables.reader import chosen, source
+from bnpriv.text import some_text
+from bnpriv.views.cards import column_words
 
 # --------------------------------------------------------------------------------------------------
 # Table: which file is private, and what is public about it.
 # --------------------------------------------------------------------------------------------------
 
 FILES = {
-    "table": ("The private table", TABLES, "Only the names of its columns are read before you ask for a release."),
+    "table": (
+        "The private table", TABLES,
+        "Before a release only the names of its columns are read, and whether it is the public table too.",
+    ),
     "public": ("A public table with the same columns", TABLES, "If there is one: bounds and a network come from it."),
-    "codebook": ("A codebook, if there is one", CODEBOOKS, "What columns may hold, as CSV, TOML or .names."),
+    "book": ("A codebook", CODEBOOKS, "If there is one: what columns may hold, as CSV, TOML or .names."),
 }  # fmt: skip
+NAMED = "-with-names.csv"
+"""How copies are called to which the names of the columns were added."""
+
+
+def _offered(place: Place, held: str, endings: tuple[str, ...]) -> dict[str, tuple[str, str]]:
+    """What can be chosen, with label and path: the files of the folder, and what was handed over."""
+    offered = {each: (each, place.chosen(each, endings)) for each in place.listed(endings)}
+    known = {path for _, path in offered.values()}
+    return offered | ({"*": (f"as before: {Path(held).name}", held)} if held and held not in known else {})
 
 
 def show_table(place: Place, state: State, form: Form) -> Html:
-    """The page on which files are chosen."""
+    """The page on which files are chosen, with what was found in those that were."""
     parts: list[Html] = []
-    for name, (label, endings, hint) in FILES.items():
-        if state.given and name != "table":
-            continue
-        held = getattr(state, name)
-        listed = place.listed(endings)
-        here = Path(held).name if held and str(Path(held).parent) == str(place.folder.resolve()) else ""
-        handed = [("*", f"as handed over: {Path(held).name}")] if held and not here else []
-        options = [("", "none"), *handed, *((each, each) for each in listed)]
-        parts.append(
-            group(
-                label,
-                element("p", hint, class_="hint"),
-                choice(form, name, f"In the folder {place.folder.name}", options, here or ("*" if held else "")),
-                entry(form, f"{name}-file", "Or hand one over", type_="file", accept=",".join(endings)),
-            )
-        )
+    for name, (label, endings, hint) in [*FILES.items()][: 1 if state.given else None]:
+        offered = _offered(place, getattr(state, name), endings)
+        picked = next((key for key, (_, path) in offered.items() if path == getattr(state, name)), "")
+        options = [("", "none"), *((key, told) for key, (told, _) in offered.items())]
+        given = choice(form, name, f"In the folder {place.folder.resolve().name}", options, picked)
+        many = ",".join(endings)
+        handed = entry(form, f"{name}-file", "Or drop or choose another", type_="file", accept=many, class_="drop")
+        parts.append(group(label, element("p", hint, class_="hint"), given, handed))
     if not state.given:
-        parts.append(
-            group(
-                "Public facts",
-                entry(
-                    form, "records", "Number of records", state.records,
-                    "A public fact: it is not counted here.", inputmode="numeric",
-                ),
-                entry(
-                    form, "names", "Names of the columns, with commas", state.names,
-                    "Only for a table without a line of names.",
-                ),
-            )
-        )  # fmt: skip
-    return sending("table", *parts, button="Go on to the columns", files=True, waits="Reading what is public ...")
+        told = "A public fact: it is not counted here."
+        records = entry(form, "records", "Number of records", state.records, told, inputmode="numeric")
+        told = "Only for a table whose first line holds none, as age, sex, income."
+        names = entry(form, "names", "Names of the columns, with commas between", state.names, told)
+        parts.append(group("Public facts", records, names))
+    found = Html()
+    if state.table and not state.given and not form.problems:
+        with suppress(BnprivError):  # it is told on the next page
+            found = _found(state, known_of(state))
+    return join(found, sending("table", *parts, button="Go on to the columns", files=True, waits="Reading ..."))
+
+
+def _found(state: State, known: Started) -> Html:
+    """How many columns the table has; and what was found in the public one: what is left out and why, codes, dates."""
+    used = [name for name, each in known.columns.items() if each.column is not None and name not in known.left_out]
+    lead = f"{Path(state.table).name} has {len(known.columns):,} columns; {len(used):,} can be asked about: "
+    notes = element("ul", *(element("li", note) for note in known.notes)) if known.notes else Html()
+    return element("div", element("p", lead, html.names(used), "."), notes, class_="found")
 
 
 def take_table(place: Place, state: State, form: Form) -> State:
-    """The files that were chosen or handed over; the names of their columns are read, to refuse what is no table."""
+    """The files that were chosen or handed over; each is read as far as it may be, and refused beside its field."""
     held: dict[str, str] = {}
+    beside: dict[str, str] = {}
     for name, (_, endings, _) in FILES.items():
-        if state.given and name != "table":
-            continue
-        given = form.text(name)
+        given, handed = form.text(name), form.files.get(f"{name}-file")
         with at(name):
-            old = getattr(state, name) if given == "*" else place.chosen(given, endings) if given else ""
-        held[name] = str(form.files.get(f"{name}-file") or old)
-    if not held["table"]:
-        with at("table"):
+            offered = _offered(place, getattr(state, name), endings)
+            old = offered[given][1] if given in offered else place.chosen(given, endings) if given else ""
+        held[name], beside[name] = str(handed or old), f"{name}-file" if handed else name
+    with at("table"):
+        if not held["table"]:
             raise ParameterError("a private table is needed", found="none", remedy="Choose one, or hand one over.")
     if state.given:
+        with at(beside["table"]), source(held["table"], (), separator=None) as (frame, names):
+            chosen(frame, names, declared(state).schema.columns)
         return replace(state, table=held["table"])
-    records = form.whole("records")
+    count = form.whole("records")
     with at("records"):
-        if records is None or records < 1:
-            raise ParameterError(
-                "the number of records is a public fact, and at least 1",
-                found="none" if records is None else str(records),
-                remedy="Write how many rows the table has.",
-            )
+        remedy = "Write how many rows the table has, which is a public fact."
+        records = whole("the number of records", 0 if count is None else count, remedy=remedy)
     new = replace(state, **held, records=records, names=form.text("names"))
-    with at("names" if new.names else "table"):
-        known_of(new)
-    return new if (held | {"records": records, "names": new.names}) == _facts(state) else replace(new, framework="")
+    header = _header(new, beside)
+    new = with_facts(place, new, all_of_them=False)
+    with at(beside["book"] if new.book else beside["table"]):
+        known_of(replace(new, public=""))
+    with at(beside["public"]):
+        known = known_of(new)
+    if header.lacks_names:
+        copy = place.uploads / secrets.token_hex(8) / f"{Path(new.table).stem[:60]}{NAMED}"
+        copy.parent.mkdir(mode=0o700)
+        write_with_names(Path(new.table), header.names, copy)
+        new = replace(new, table=str(copy))
+    return new if _still_made(state, new, known) else replace(new, framework="")
 
 
-def _facts(state: State) -> dict[str, object]:
-    return {name: getattr(state, name) for name in (*FILES, "records", "names")}
+def _header(new: State, beside: Mapping[str, str]) -> Header:
+    """The names of the columns, which a table without a line of names has from the form or the codebook."""
+    with at(beside["book"]):
+        _ = read_codebook(new.book) if new.book else None
+    with at(beside["table"]):
+        first = first_line(Path(new.table)) if is_text_file(new.table) else []
+    with at("names" if new.names or looks_like_a_record(first) else beside["table"]):
+        header = described_header(new.table, names_of(new), new.book or None)[0]
+        if header.lacks_names and new.table.endswith(NAMED):
+            raise ParameterError(
+                "the names that were added stand in this copy", found="others", remedy="Choose the table itself."
+            )
+    return header
+
+
+def _still_made(old: State, new: State, known: Started) -> bool:
+    """Whether the framework that was made holds for the table too: nothing public changed, and it is read alike."""
+    same = all(getattr(old, each) == getattr(new, each) for each in ("public", "codebook", "records", "read_as"))
+    if not (old.framework and same):
+        return False
+    schema = declared(old).schema
+    alike = all(name in known.columns and known.columns[name].column == each for name, each in schema.columns.items())
+    return alike and known.dialect.separator == (schema.dialect.separator if schema.dialect else ",")
 
 
 def names_of(state: State) -> list[str] | None:
     """The names of the columns as somebody wrote them."""
-    return [each.strip() for each in state.names.split(",")] if state.names else None
+    return texts_listed(state.names) if state.names else None
 
 
 def known_of(state: State) -> Started:
-    """What is known of the columns."""
-    from bnpriv.io.starter.started import started
+    """What is known of the columns, as in a model that is made next; worked out once for the same files."""
+    paths = state.table, state.public, state.codebook
+    stamps = tuple((os.stat(each).st_mtime_ns, os.stat(each).st_size) for each in paths if os.path.isfile(each))
+    return _known(paths, tuple(names_of(state) or ()), tuple(sorted(state.read_as.items())), stamps)
 
+
+@lru_cache(maxsize=8)
+def _known(
+    paths: tuple[str, ...], names: tuple[str, ...], read_as: tuple[tuple[str, str], ...], stamps: object
+) -> Started:
+    table, public, codebook = (each or None for each in paths)
+    by_hand = {} if codebook and not public else None
     return started(
-        state.table,
-        names=names_of(state),
-        codebook=state.codebook or None,
-        public=state.public or None,
-        records=state.records,
-        read_as=state.read_as,
+        table, names=names or None, codebook=codebook, learn=public, edges=by_hand, read_as=dict(read_as), draws=0
     )
 
 
@@ -119,60 +169,123 @@ def known_of(state: State) -> Started:
 # Columns: what each may hold, and why that is the default.
 # --------------------------------------------------------------------------------------------------
 
-READINGS = (
-    ("", "as it looks"),
-    ("number", "number"),
-    ("category", "category"),
-    ("days", "dates, YYYY-MM-DD"),
-    ("DD.MM.YYYY", "dates, DD.MM.YYYY"),
-    ("MM/DD/YYYY", "dates, MM/DD/YYYY"),
-    ("id", "an id: leave it out"),
-)
+READINGS = {
+    "": "as it looks", "number": "numbers", "whole": "whole numbers", "category": "labels",
+    **{each: f"dates, {each}" for each in ("YYYY-MM-DD", "DD.MM.YYYY", "DD/MM/YYYY", "MM/DD/YYYY")},
+    "id": "nothing: leave it out",
+}  # fmt: skip
+FACTS = {
+    "holds": (
+        "It may hold",
+        'Bounds, as 0, 90; or edges of bins, as 0, 18, 65, 90; or labels, as yes, no, "a, or b". '
+        "Where labels are numbers, read it as labels.",
+    ),
+    "shares": ("How frequent each bin or label is", "As 0.8, 0.2: for a model without a public table."),
+    "codes": ("Numbers that mean a gap", "As 99, 999; or none."),
+}
 
 
 def show_columns(place: Place, state: State, form: Form) -> Html:
-    """The page with every column: its type, bounds or labels, where they come from, and another reading."""
+    """The page with every column: what it may hold, what a gap counts as, and why; and what can be said instead."""
     if state.given:
         return join(paragraphs("The columns are as the framework file says."), shown(declared(state).schema))
     known = known_of(state)
-    rows: list[list[Html]] = []
-    for k, (name, each) in enumerate(known.columns.items()):
-        held = state.read_as.get(name, "")
-        options = READINGS if held in dict(READINGS) else (*READINGS, (held, held))
-        select = choice(form, f"as.{k}", f"Read {name} as", options, held)
-        out = known.left_out.get(name)
-        what = "left out" if out else "not known yet" if each.column is None else _described(each.column)
-        rows.append([html.name(name), html.escape(what), html.escape(out or each.origin), select])
-    notes = [element("h2", "Found in the public table"), element("ul", *(element("li", note) for note in known.notes))]
-    table = html.table(("column", "may hold", "because", "reading"), rows, "Columns of the private table")
-    return sending("columns", table, *(notes if known.notes else ()), button="Go on to what is secret")
+    made: Mapping[str, Column] = declared(state).schema.columns if state.framework else {}
+    if not form.problems:
+        try:  # what was said of a column of this name in another table may not fit this one
+            with_facts(place, state)
+        except FieldError as wrong:
+            form = replace(form, problems={wrong.field: wrong.error})
+    rows = [_column(form, state, known, k, name, made.get(name)) for k, name in enumerate(known.columns)]
+    unknown = [name for name, each in known.columns.items() if each.column is None and name not in known.left_out]
+    lost = [name for name in state.hidden if name not in known.columns or name in (*known.left_out, *unknown)]
+    told = (
+        "Open a column to say what it may hold. A number outside its bounds counts as the nearest of them.",
+        "A change here makes the model anew; what you chose for it stays." if made else "",
+        f"Nothing public says what {some_text(unknown)} may hold." if unknown else "",
+        ""
+        if state.public
+        else "Without a public table the model has the columns of which it is said how frequent each label or bin is.",
+        f"Protected before, and not possible now: {some_text(lost)}. It comes back with its column." if lost else "",
+    )
+    of = element("input", type="hidden", name="of", value=sha256("\0".join(known.columns)))
+    parts = (paragraphs(*told), of, *rows)
+    return join(_found(state, known), sending("columns", *parts, button="Go on to what is secret"))
 
 
-def _described(column: object) -> str:
-    """A column in words, in one line."""
-    from bnpriv.core.columns import Binned, Categorical
-
-    if isinstance(column, Categorical):
-        labels = [str(each) for each in column.categories]
-        return f"{len(labels)} labels: {', '.join(labels[:6])}{' ...' if len(labels) > 6 else ''}"
-    if isinstance(column, Binned):
-        return f"numbers from {column.edges[0]:g} to {column.edges[-1]:g}, in {len(column.edges) - 1} bins"
-    kind = type(column).__name__.lower()
-    return f"{kind} from {getattr(column, 'lower', 0):g} to {getattr(column, 'upper', 0):g}"
+def _column(form: Form, state: State, known: Started, k: int, name: str, made: Column | None) -> Html:
+    """One column in a line that unfolds, with fields for what can be said of it."""
+    each, said = known.columns[name], state.facts.get(name, {})
+    out = known.left_out.get(name, "the model knows no shares of it" if state.framework and not made else "")
+    column = made or each.column
+    what, why = ("left out", f"{out}.") if out else ("not known yet", "Nothing public says what it may hold.")
+    if column is not None and not out:
+        dialect = known.dialect
+        what, gap = column_words(column, dialect.dates.get(name, ""), dialect.codes.get(name, ()))
+        origin = each.origin.replace("the codebook", "what you wrote") if "holds" in said else each.origin
+        values = "the values in " if origin == known.public else ""
+        why = f"{gap}. From {values}{origin}{', read as you said' if said.get('as') else ''}."
+    told = "As it looks in what is public, unless you say it."
+    fields = (entry(form, f"{key}.{k}", label, said.get(key, ""), hint) for key, (label, hint) in FACTS.items())
+    return element(
+        "details",
+        element("summary", html.name(name), " ", what, " ", element("span", why, class_="hint")),
+        element("div", choice(form, f"as.{k}", "Read it as", READINGS.items(), said.get("as", ""), told), *fields),
+        class_="folded column",
+        open=any(problem.endswith(f".{k}") for problem in form.problems),
+    )
 
 
 def take_columns(place: Place, state: State, form: Form) -> State:
-    """Other readings of columns."""
+    """What was said of columns; each fact is refused beside its field."""
     if state.given:
         return state
     known = known_of(state)
-    told = {name: text for k, name in enumerate(known.columns) if (text := form.text(f"as.{k}"))}
-    new = replace(state, read_as=told)
-    if told != dict(state.read_as):
-        new = replace(new, framework="")
-        first = next(
-            (f"as.{k}" for k, name in enumerate(known.columns) if told.get(name) != state.read_as.get(name)), ""
+    of = sha256("\0".join(known.columns))
+    if form.text("of", of) != of:
+        raise ParameterError(
+            "a page of columns is about the table that was chosen last",
+            found="one about another",
+            remedy="These are the columns of the table now; say it again.",
         )
-        with at(first):
-            known_of(new)
-    return new
+    told = dict(state.facts)
+    for k, name in enumerate(known.columns):
+        old = state.facts.get(name, {})
+        told[name] = {key: text for key in ("as", *FACTS) if (text := form.text(f"{key}.{k}", old.get(key, "")))}
+    new = with_facts(place, replace(state, facts={name: said for name, said in told.items() if said}))
+    try:
+        known_of(new)
+    except BnprivError:
+        one = state
+        for k, name in enumerate(known.columns):  # which one is it?
+            one = with_facts(place, replace(one, facts={**one.facts, name: told[name]}))
+            with at(f"{next(iter(told[name]), 'as')}.{k}"):
+                known_of(one)
+    same = (new.codebook, new.read_as) == (state.codebook, state.read_as)
+    return new if same else replace(new, framework="")
+
+
+def with_facts(place: Place, state: State, *, all_of_them: bool = True) -> State:
+    """The state with what was typed of the columns of its table, as a codebook and as other readings.
+
+    Raises
+    ------
+    FieldError
+        If something typed is no fact of its column; unless not all must be.
+    """
+    header, base, _ = described_header(state.table, names_of(state), state.book or None)
+    typed, read_as, codebook = dict(base), dict[str, str](), state.book
+    for k, name in enumerate(header.names):
+        said = state.facts.get(name, {})
+        kind = said.get("as", "")
+        read_as |= {name: "number" if kind == "whole" else kind} if kind else {}
+        for key, text in said.items():
+            with nullcontext() if all_of_them else suppress(FieldError), at(f"{key}.{k}"):
+                typed[name] = with_fact(typed.get(name, Described()), key, text, kind)
+    typed = {name: each for name, each in typed.items() if name in base or each != Described()}
+    if typed != base:
+        text = codebook_text(typed)
+        path = place.kept / f"codebook-{sha256(text)[:16]}.toml"
+        path.write_text(text, encoding="utf-8")
+        codebook = str(path)
+    return replace(state, codebook=codebook, read_as=read_as)

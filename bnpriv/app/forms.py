@@ -32,6 +32,11 @@ class Form:
         """All values of a field that can have several."""
         return list(self.values.get(name, ()))
 
+    def refused(self, wrong: BnprivError | FieldError) -> Form:
+        """The same, with what was refused of it."""
+        field_, error = (wrong.field, wrong.error) if isinstance(wrong, FieldError) else ("", wrong)
+        return replace(self, problems={field_: error})
+
     def number(self, name: str) -> float | None:
         """The number in a field, or None where it is empty.
 

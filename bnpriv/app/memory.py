@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from bnpriv.app.state import State
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from bnpriv.core.frameworks.question import Framework
     from bnpriv.mechanisms.plan import Plan
 
+PLANNING = Lock()
+"""One plan is made at a time: who asks for the same one meanwhile finds it made."""
+
 
 def framework_at(path: str) -> Framework:
     """The framework of a file, as it is now."""
@@ -22,7 +25,8 @@ def framework_at(path: str) -> Framework:
 
 def plan_at(path: str, query: str, epsilon: float, delta: float) -> Plan:
     """The plan for a query under the framework of a file."""
-    return _planned(path, _digest(path), query, epsilon, delta)
+    with PLANNING:
+        return _planned(path, _digest(path), query, epsilon, delta)
 
 
 def _digest(path: str) -> str:
@@ -35,7 +39,7 @@ def _digest(path: str) -> str:
 def _read(path: str, digest: str) -> Framework:
     from bnpriv.io.framework_file import read_framework
 
-    return read_framework(Path(path))
+    return read_framework(path)
 
 
 @lru_cache(maxsize=32)
@@ -47,13 +51,7 @@ def _planned(path: str, digest: str, query: str, epsilon: float, delta: float) -
 
 
 def declared(state: State) -> Framework:
-    """The framework that was made or given.
-
-    Raises
-    ------
-    ParameterError
-        If there is none yet.
-    """
+    """The framework that was made or given; refused where there is none yet."""
     if not state.framework:
         raise ParameterError("a model is needed first", found="none", remedy="Go back to the model, and make one.")
     return framework_at(state.framework)

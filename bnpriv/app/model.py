@@ -3,209 +3,323 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bnpriv.app.columns import known_of, names_of
-from bnpriv.app.forms import Form, at, entry, group, paragraphs, refusal, sending, shown, ticks
-from bnpriv.app.memory import declared
+from bnpriv.app.forms import FieldError, Form, at, choice, entry, group, paragraphs, refusal, sending, shown, ticks
+from bnpriv.app.memory import declared, framework_at
 from bnpriv.app.state import Hidden, Place, State
-from bnpriv.errors import ParameterError
+from bnpriv.digest import sha256
+from bnpriv.errors import BnprivError, ParameterError
 from bnpriv.io.starter.files import ASK_BEHIND, ASK_SINGLE, ASK_THIS
 from bnpriv.render import html
+from bnpriv.render.as_html import block
 from bnpriv.render.html import Html, element, join
+from bnpriv.text import name_text
 
 if TYPE_CHECKING:
-    from bnpriv.core.frameworks.question import Framework
+    from bnpriv.core.schema import Column
+    from bnpriv.io.starter.learn import Edges
+    from bnpriv.io.starter.started import Started
+    from bnpriv.lab.check_model import EdgeShown
 
 # --------------------------------------------------------------------------------------------------
 # Secret: which notion is meant, by questions, and what must stay hidden.
 # --------------------------------------------------------------------------------------------------
 
-NOTIONS = (
-    ("single", f"Single persons. {ASK_SINGLE.removesuffix(' [y/n] ')}"),
-    ("dataset", f"This table. {ASK_THIS.removesuffix(' [y/n] ')}"),
-    ("distributional", f"What lies behind it. {ASK_BEHIND.removesuffix(' [y/n] ')}"),
-)
+QUESTIONS = {
+    ASK_SINGLE: ("single", "For example: nobody may learn that Ms. X is ill."),
+    ASK_THIS: ("this", "For example: nobody may learn how many patients of this hospital are ill."),
+    ASK_BEHIND: (
+        "behind",
+        "For example: nobody may learn how common the illness is where the patients come from. No table of records "
+        "teaches a model for that: it needs a framework file of your own, opened by bnpriv serve framework.toml.",
+    ),
+}
+"""The questions that `bnpriv init` asks, each with its field and an example."""
 
 
 def show_secret(place: Place, state: State, form: Form) -> Html:
     """The page that asks which notion is meant, and which columns are protected how far."""
+    from bnpriv.io.starter.start import usual_distance
+
     if state.given:
         return join(paragraphs("What is secret is as the framework file says."), shown(declared(state)))
-    known = known_of(state)
-    notion = ticks(form, "notion", "What must stay hidden?", NOTIONS, [state.notion], "radio")
-    parts: list[Html] = []
-    for k, (name, each) in enumerate(known.columns.items()):
-        if name in known.left_out or each.column is None:
-            continue
-        held = state.hidden.get(name)
-        parts.append(_protected(form, k, name, held, _usual(name, each.column), state.records or 1))
+    known, records, answers = known_of(state), state.records or 1, (("yes", "Yes"), ("no", "No"))
+    held = {"single": ["no"], "this": ["yes"]} if state.hidden else {}
+    asked = [
+        ticks(form, name, question.removesuffix(" [y/n] "), answers, held.get(name, []), "radio", example)
+        for question, (name, example) in QUESTIONS.items()
+    ]
+    near, middle = usual_distance(records), records // 2
     example = (
-        "Choose one or more columns; the number that is hidden can be changed. 'How far apart' is how different two "
+        f"How far apart says which tables nobody is to tell apart: at {near:,} nobody can tell whether "
+        f"{middle - near // 2:,} or {middle - near // 2 + near:,} of {records:,} records have it. The farther apart, "
+        "the more noise an answer needs."
     )
-    example += "tables may be that nobody is to tell apart, in records."
-    wrong = [refusal(form.problems[name], f"{name}-refusal") for name in ("protect",) if name in form.problems]
-    return sending(
-        "secret", notion, group("Which columns?", element("p", example, class_="hint"), *parts, id_="protect"),
-        *wrong, button="Go on to the model",
+    which = group(
+        "Which columns is it about?",
+        element("p", example, class_="hint"),
+        *(_protected(form, k, name, each, state) for k, (name, each) in enumerate(known.ready.items())),
+        *(element("p", html.name(name), f" cannot be protected: {why}.") for name, why in known.out.items()),
+        *([refusal(form.problems["protect"], "protect-refusal")] if "protect" in form.problems else []),
+        id_="protect",
     )  # fmt: skip
+    intro = "Answer from the top; the first yes decides. In doubt: no to the first, yes to the second."
+    return sending("secret", element("p", intro), *asked, which, button="Go on to the model")
 
 
-def _usual(name: str, column: object) -> str:
-    from bnpriv.io.starter.started import usual_property
+def _protected(form: Form, k: int, name: str, column: Column, state: State) -> Html:
+    """A column to be ticked, with what is hidden of it and how far apart tables may be."""
+    from bnpriv.io.starter.start import properties_of, usual_distance, usual_property
 
-    return str(usual_property(name, column))  # type: ignore[arg-type]
-
-
-def _protected(form: Form, k: int, name: str, held: Hidden | None, usual: str, records: int) -> Html:
-    from bnpriv.io.starter.started import usual_distance
-
+    held, usual, numbers = state.hidden.get(name), str(usual_property(name, column)), properties_of(name, column)
     on = str(k) in form.every("protect") if form.values else held is not None
-    near = held.at_most if held and held.at_most else usual_distance(records)
-    middle = records // 2
+    hidden = held or Hidden(property=usual, at_most=usual_distance(state.records or 1))
+    # by their places: a text in a form may not hold all that a column may be called
+    place = {text: str(each) for each, text in enumerate(numbers)}
+    listed, written = (
+        zip(place.values(), numbers.values(), strict=True),
+        "" if hidden.property in place else hidden.property,
+    )
     box = element(
         "div",
         element("input", type="checkbox", name="protect", id=f"protect-{k}", value=str(k), checked=on),
         element("label", html.name(name), for_=f"protect-{k}"),
         class_="tick",
     )
-    hint = (
-        f"As {near:,}: whether {middle - near // 2:,} or {middle - near // 2 + near:,} of {records:,} cannot be told."
+    more = element(
+        "details",
+        element("summary", "What of it, and how far apart"),
+        choice(form, f"property.{k}", "What is hidden", listed, place.get(hidden.property, "")),
+        entry(form, f"written.{k}", "In place of that, as a question", written, f"As {usual}"),
+        entry(form, f"apart.{k}", "How far apart, in records", hidden.at_most, inputmode="numeric"),
+        open=on,
     )
-    fields = join(
-        entry(form, f"property.{k}", f"The number of {name} that is hidden", (held and held.property) or usual),
-        entry(form, f"apart.{k}", "How far apart, in records", near, hint, inputmode="numeric"),
-    )
-    folded = element(
-        "details", element("summary", f"What of {html.TAG.sub('', name)}, and how far apart"), fields, open=on
-    )
-    return element("div", box, folded, class_="protected")
+    return element("div", box, more, class_="protected")
 
 
 def take_secret(place: Place, state: State, form: Form) -> State:
     """The notion, and what is protected."""
-    from bnpriv.io.query_text import parse_query
+    from bnpriv.core.schema import Schema
+    from bnpriv.io.starter.start import hidden_number, properties_of
 
     if state.given:
         return state
-    notion = form.text("notion")
-    with at("notion"):
-        if notion not in ("dataset", "distributional"):
-            raise ParameterError(
-                "attribute privacy hides a property of a column, never a single record",
-                found="single records to be hidden" if notion == "single" else "nothing chosen",
-                remedy="Use differential privacy for that, for example OpenDP (docs.opendp.org)."
-                if notion == "single"
-                else "Choose what must stay hidden.",
-            )
-    names = list(known_of(state).columns)
-    picked = {int(each) for each in form.every("protect") if each.isdecimal() and int(each) < len(names)}
+    _check_answers(form)
+    known, records = known_of(state), state.records or 1
     hidden: dict[str, Hidden] = {}
-    for k in sorted(picked):
-        with at(f"property.{k}"):
-            text = str(parse_query(form.text(f"property.{k}")))
-        near = form.whole(f"apart.{k}")
+    for k, (name, column) in enumerate(known.ready.items()):
+        if str(k) not in form.every("protect"):
+            continue
+        numbers = {str(place): text for place, text in enumerate(properties_of(name, column))}
+        near, field = form.whole(f"apart.{k}"), f"written.{k}" if form.text(f"written.{k}") else f"property.{k}"
         with at(f"apart.{k}"):
-            if near is None or near < 1:
-                raise ParameterError("how far apart is at least 1 record", found="less", remedy="Write 1 or more.")
-        hidden[names[k]] = Hidden(property=text, at_most=near)
+            if near is None or not 1 <= near <= records:
+                raise ParameterError(
+                    f"how far apart is a number of records, from 1 to {records:,}",
+                    found="none" if near is None else f"{near:,}",
+                    remedy="In doubt write one in a hundred of the records.",
+                )
+        with at(field):
+            text = form.text(f"written.{k}") or numbers.get(form.text(f"property.{k}"), "")
+            secret = hidden_number(name, text, near, Schema(records=records, columns=known.ready))
+        hidden[name] = Hidden(property=str(secret.property), at_most=near)
     with at("protect"):
         if not hidden:
             raise ParameterError("something must be hidden", found="no column", remedy="Choose at least one.")
-    if (notion, hidden) == (state.notion, dict(state.hidden)):
-        return state
-    return replace(state, notion=notion, hidden=hidden, framework="")
+    return state if hidden == state.hidden else replace(state, hidden=hidden, framework="", told=())
+
+
+def _check_answers(form: Form) -> None:
+    """Refuse, beside the question that decides, all but the notion that a model can be learned for here."""
+    from bnpriv.io.starter.files import answered_notion
+    from bnpriv.io.starter.started import refuse_learning
+
+    field = ""
+
+    def yes(question: str) -> bool:
+        nonlocal field
+        field = QUESTIONS[question][0]
+        if form.text(field) not in ("yes", "no"):
+            raise ParameterError("this question decides", found="no answer", remedy="Answer yes or no.")
+        return form.text(field) == "yes"
+
+    try:
+        refuse_learning(answered_notion(yes), "a table", None)  # as the model would be refused later
+    except BnprivError as error:
+        raise FieldError(field, error) from error
 
 
 # --------------------------------------------------------------------------------------------------
 # Model: how the columns of a record depend on each other.
 # --------------------------------------------------------------------------------------------------
 
+RESAMPLES = {"1": "in the public table itself", "20": "in 20 resamples of it, which takes longer"}
+
+QUICK_CELLS = 200_000
+"""Values of a public table from which the tables of a graph are learned within a second."""
+
 
 def show_model(place: Place, state: State, form: Form) -> Html:
-    """The page with the network: drawn, learned anew, or with edges of one's own."""
-    drawn = [shown(_network(declared(state)))] if state.framework else []
+    """The page with the network: drawn, and its edges in a table, each to be removed or turned around."""
+    from bnpriv.views.cards import graph_drawing
+
     if state.given:
-        return join(paragraphs("The model is as the framework file says."), *drawn)
-    learned = "Empty: edges are looked for in the public table."
-    fields = group(
-        "How columns depend on each other",
-        entry(
-            form, "edges", "Edges by hand", state.edges,
-            f"As age -> income, sex -> income. {learned if state.public else ''} "
-            "To orient an edge otherwise, write it the other way round.",
-        ),
-        entry(
-            form, "strength", "How much an edge can say, without a public table", state.strength,
-            "By how many times it can move odds, as 2; needs shares in the codebook.", inputmode="decimal",
-        ),
-        entry(
-            form, "graphs", "Resamples of the public table in which a graph is looked for", state.graphs,
-            "More than one shows edges that the table supports only half.", inputmode="numeric",
-        ),
-    )  # fmt: skip
-    edges = _edges(state)
-    seen = (
-        [element("p", element("button", "Take these edges to change them", type="button", data_edges=edges))]
-        if edges
-        else []
+        return join(paragraphs("The model is as the framework file says."), shown(declared(state)))
+    known, edges = known_of(state), _edges(state)
+    seen = _seen(state.framework) if state.framework else {}
+    intro = (
+        "An arrow says that two columns of a record depend on each other. Columns that no arrows join are taken for "
+        "independent, and then an answer about one is given no noise for the other: leave in what you cannot rule out."
     )
-    made = "Make the model anew" if state.framework else "Make the model"
-    going = (
-        element("p", element("a", "Go on to the question", href="/question", class_="go"))
-        if state.framework
-        else Html()
-    )
-    return join(*drawn, *seen, sending("model", fields, button=made, waits="Learning the model ..."), going)
+    graph = known.graph(edge for edge in edges if known.ready.keys() >= set(edge))
+    shares = {edge: seen[edge].models if edge in seen else "" for edge in graph.edges}
+    parts = [element("p", intro), element("ul", *(element("li", line) for line in state.told))]
+    parts += map(block, graph_drawing(graph, shares, f"Edges: {len(edges):,}", [*state.hidden]))
+    if edges:
+        parts.append(_table(state, known, edges, seen, form))
+    if state.framework:
+        parts.append(element("p", element("a", "Go on to the question", href="/question", class_="go")))
+    elif edges:
+        parts.append(_sending("learn", "Make the model of these edges"))
+    if "model" in form.problems:
+        parts.append(refusal(form.problems["model"], "model-refusal"))
+    if state.public:
+        hint = (
+            "A resample is as many records, drawn from the table with repetition: an edge that is found in 12 of 20 "
+            "resamples is one that the table supports only in part, and is then in that part of the models."
+        )
+        where = choice(form, "graphs", "Where are they looked for?", RESAMPLES.items(), str(state.graphs), hint)
+        button = "Undo: edges as they were found" if state.edges else "Find the edges"
+        parts.append(_sending("find", button, group("Edges that the public table shows", where)))
+    return join(*parts, _adding(state, known, form))
 
 
-def _edges(state: State) -> str:
-    """The edges of the model as text, to be changed by hand."""
-    if not state.framework or state.given:
-        return ""
-    from bnpriv.views.cards import model_graph
-
-    graph = model_graph(_network(declared(state)))  # type: ignore[arg-type]
-    return ", ".join(f"{above} -> {below}" for above, below in graph.edges)
+def _sending(act: str, button: str, *fields: Html) -> Html:
+    hidden = element("input", type="hidden", name="act", value=act)
+    return sending("model", hidden, *fields, button=button, waits="Learning the model ...")
 
 
-def _network(framework: Framework) -> object:
-    return getattr(framework, "network", framework)
+def _edges(state: State) -> dict[tuple[str, str], float | None]:
+    """The edges by hand, else those that were found, each with the strength that is stated."""
+    return state.by_hand if state.edges or not state.framework else dict.fromkeys(_seen(state.framework))
+
+
+@lru_cache(maxsize=4)
+def _seen(path: str) -> dict[tuple[str, str], EdgeShown]:
+    """What the public table shows of the edges of a model, whose files stay as they are."""
+    from bnpriv.lab.check_model import edges_shown
+
+    return edges_shown(framework_at(path))
+
+
+def _table(state: State, known: Started, edges: Edges, seen: Mapping[tuple[str, str], EdgeShown], form: Form) -> Html:
+    """Every edge with what the public table says of it, and its buttons."""
+    rows: list[list[str]] = []
+    for k, (edge, strength) in enumerate(edges.items()):
+        above, below = map(name_text, edge)
+        said = [f"{name_text(end)}: {known.out.get(end, 'no column')}" for end in edge if end not in known.ready]
+        if strength:
+            said.append(f"moves odds by up to {strength:g} times")
+        elif edge in seen:
+            said += [f"models: {seen[edge].models}"] * bool(seen[edge].models) + [seen[edge].sentence]
+        buttons = [
+            element("button", text, name="act", value=_act(what, edge), aria_label=f"{text}: {above} to {below}")
+            for what, text in (("remove", "Remove"), ("turn", "Turn around"))
+        ]
+        wrong = [refusal(form.problems[f"edge-{k}"], f"edge-{k}-refusal")] if f"edge-{k}" in form.problems else []
+        last = element("div", *buttons, *wrong, id=f"edge-{k}", tabindex="-1")
+        rows.append([f"{above} → {below}", "; ".join(said), last])
+    caption = "What the public table shows of each edge: an estimate, as if it alone had been looked at"
+    head = ("edge", "public table" if state.public else "stated strength", "change")
+    table = html.table(head, rows, caption if state.public else "Edges by hand")
+    waits = element("span", role="status", class_="waits")
+    return element("form", table, waits, method="post", action="/model", id="model", tabindex="-1")
+
+
+def _act(what: str, edge: tuple[str, str]) -> str:
+    return f"{what} {sha256(repr(edge))[:16]}"  # whatever the columns are called
+
+
+def _adding(state: State, known: Started, form: Form) -> Html:
+    """The fields for one more edge; a column that is left out cannot be chosen."""
+    ends = [("", "choose"), *((str(k), name) for k, name in enumerate(known.ready))]
+    last = paragraphs("The model is learned anew at once." if _quick(known) else "It is learned when you ask for it.")
+    if not state.public:
+        hint = "By how many times it can move odds, as 2. To change the strength of an edge add it again."
+        last = entry(form, "strength", "How strong it can be", "2", hint, inputmode="decimal")
+    above, below = choice(form, "above", "From", ends), choice(form, "below", "To", ends)
+    return _sending("add", "Add the edge", group("An edge of your own", above, below, last))
+
+
+def _quick(known: Started) -> bool:
+    return (known.learned_from or 0) * len(known.columns) <= QUICK_CELLS
 
 
 def take_model(place: Place, state: State, form: Form) -> State:
-    """Make the framework, and write its file."""
-    from bnpriv.core.secrets import Secret, apart
-    from bnpriv.io.framework_text import write_framework
-    from bnpriv.io.query_text import parse_query
-    from bnpriv.io.starter.started import start
+    """Change an edge, or make the model of all of them."""
+    from bnpriv.io.starter.learn import strengths_of
 
     if state.given:
         return state
-    graphs = form.whole("graphs") or 1
-    new = replace(state, edges=form.text("edges"), strength=form.number("strength"), graphs=graphs)
-    hidden = {
-        name: Secret(parse_query(each.property), pairs=apart(at_most=each.at_most or 1))  # type: ignore[arg-type]
-        for name, each in new.hidden.items()
-    }
-    learn = new.public if new.public and new.strength is None else None
-    with warnings.catch_warnings(), at("strength" if new.strength is not None else "edges"):
-        warnings.simplefilter("ignore")  # what they say stands on the page of the columns and of the model
+    act, field, known, edges = form.text("act"), "model", known_of(state), _edges(state)
+    if act == "find":
+        return _made(place, replace(state, edges={}, graphs=20 if form.text("graphs") == "20" else 1), None, "graphs")
+    asked = {_act(what, edge): (what, edge) for edge in edges for what in ("remove", "turn")}
+    if act == "add":
+        field, ends = "below", {str(k): name for k, name in enumerate(known.ready)}
+        edge = ends.get(form.text("above"), ""), ends.get(form.text("below"), "")
+        edges[edge] = None if state.public else form.number("strength")
+    elif act in asked:
+        what, edge = asked[act]
+        field = f"edge-{list(edges).index(edge)}"
+        turned = (edge[1], edge[0])
+        edges = {turned if each == edge else each: strength for each, strength in edges.items()}
+        if what == "remove":
+            del edges[turned]
+    elif act != "learn":
+        return state  # another tab has changed the edge
+    with at(field):
+        known.graph(edges)
+    with at("strength"):
+        _ = None if state.public else strengths_of(edges, None, list(known.ready))
+    held: dict[str, dict[str, float | None]] = {above: {} for above, _ in edges}
+    for (above, below), strength in edges.items():
+        held[above][below] = strength
+    new = replace(state, edges=held, framework="", told=())
+    return _made(place, new, edges, field) if act == "learn" or _quick(known) else new
+
+
+def _made(place: Place, state: State, edges: Edges | None, field: str) -> State:
+    """Make the model, and write its file; what is to be known of it is kept with it."""
+    from bnpriv.core.secrets import Secret, apart
+    from bnpriv.io.framework_text import write_framework
+    from bnpriv.io.query_text import parse_query
+    from bnpriv.io.starter.start import start
+    from bnpriv.render.outputs import note_text
+
+    with warnings.catch_warnings(record=True) as told, at(field):
+        warnings.simplefilter("always")
+        hidden = {
+            name: Secret(parse_query(each.property), pairs=apart(at_most=each.at_most or 1))  # type: ignore[arg-type]
+            for name, each in state.hidden.items()
+        }
         framework = start(
-            new.table,
-            records=new.records or 1,
-            protect=hidden if new.notion == "dataset" else list(hidden),
-            learn=learn,
-            public=new.public or None if learn is None else None,
-            codebook=new.codebook or None,
-            names=names_of(new),
-            edges=new.edges or None,
-            strength=new.strength,
-            graphs=graphs,
-            notion=new.notion,  # type: ignore[arg-type]
-            read_as=new.read_as,
+            state.table,
+            records=state.records or 1,
+            protect=hidden,
+            learn=state.public or None,
+            codebook=state.codebook or None,
+            names=names_of(state),
+            edges=edges,
+            graphs=state.graphs if edges is None else 1,
+            read_as=state.read_as,
         )
         made = place.new_model()
         write_framework(framework, made)
-    return replace(new, framework=str(made))
+    ours = [note_text(each.message) for each in told if each.category.__module__ == "bnpriv.errors"]
+    return replace(state, framework=str(made), told=tuple(line for text in ours for line in text.splitlines()))

@@ -6,28 +6,34 @@ import contextlib
 import os
 import secrets
 import shutil
+import signal
 import socket
-import tempfile
+import sqlite3
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import webbrowser
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
 
 from bnpriv.app import columns, model, question, release
 from bnpriv.app.forms import FieldError, Form, refusal
-from bnpriv.app.state import Place, State, folder_of, lacking, read_state, write_state
-from bnpriv.app.uploads import MOST_BYTES, form_with_files, plain_form
-from bnpriv.errors import BnprivError, FileError, MissingExtraError
+from bnpriv.app.state import Place, State, folder_of, forget, lacking, on_disk, read_state, write_kept, write_state
+from bnpriv.app.uploads import MOST_BYTES, form_of
+from bnpriv.errors import BnprivError, FileError
+from bnpriv.paths import user_path
 from bnpriv.render import html
 from bnpriv.render.html import Html, element
 from bnpriv.text import visible
-
-if TYPE_CHECKING:
-    from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.responses import Response
 
 Show = Callable[[Place, State, Form], Html]
 Take = Callable[[Place, State, Form], State]
@@ -44,6 +50,10 @@ class Step:
     then: str
 
 
+def _take_release(place: Place, state: State, form: Form) -> State:
+    return release.take_release(place, state, form, lambda new: write_state(new, place.kept))
+
+
 STEPS: tuple[Step, ...] = (
     Step("table", "Table", columns.show_table, columns.take_table, "columns"),
     Step("columns", "Columns", columns.show_columns, columns.take_columns, "secret"),
@@ -51,29 +61,32 @@ STEPS: tuple[Step, ...] = (
     Step("model", "Model", model.show_model, model.take_model, "model"),
     Step("question", "Question", question.show_question, question.take_question, "question"),
     Step("strength", "Strength", question.show_strength, question.take_strength, "release"),
-    Step("release", "Release", release.show_release, lambda place, state, form: state, "release"),
-    Step("downloads", "Downloads", release.show_downloads, release.take_downloads, "downloads"),
+    Step("release", "Release", release.show_release, _take_release, "release"),
+    Step("downloads", "Downloads", release.show_downloads, lambda place, state, form: state, "downloads"),
 )
 BY_NAME = {step.name: step for step in STEPS}
 
 HEADERS = {
-    "content-security-policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-    "referrer-policy": "same-origin",
-    "x-content-type-options": "nosniff",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-store",
+    b"content-security-policy": b"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
+    b"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    b"referrer-policy": b"same-origin",
+    b"x-content-type-options": b"nosniff",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"cache-control": b"no-store",
 }
 
 
 class Desk:
-    """The one session: its state, which one request at a time may change."""
+    """The one session: a page is made of the state as it is, and one form at a time may change it.
 
-    def __init__(self, place: Place, state: State) -> None:
+    A state is frozen, so that who looks at a page does not wait for what another tab asked for.
+    """
+
+    def __init__(self, place: Place) -> None:
         self.place = place
-        self.state = state
-        self.lock = threading.Lock()
+        self.state = read_state(place.kept)
+        self._changing = threading.Lock()
 
     def keep(self, state: State) -> None:
         """Take a new state, once it is on the disk."""
@@ -81,36 +94,34 @@ class Desk:
             write_state(state, self.place.kept)
             self.state = state
 
-    def page(self, name: str) -> Html | str:
+    def page(self, name: str, form: Form | None = None) -> Html | str:
         """A page of the road, or the name of the step that must come first."""
-        with self.lock:
-            first = lacking(self.state, name)
-            return first or self._page(BY_NAME[name], Form())
+        step, state, form = BY_NAME[name], self.state, form or Form()
+        if first := lacking(state, name):
+            return first
+        try:
+            body = step.show(self.place, state, form)
+        except BnprivError as error:
+            body = refusal(error)
+        return whole_page(step, state, body, form)
 
     def take(self, name: str, form: Form) -> Html | str:
         """What a form sent: the page again with what was refused, or the name of the step that comes next."""
         step = BY_NAME[name]
-        with self.lock:
-            first = lacking(self.state, name)
-            if first:
-                return first
+        with self._changing:
+            before = self.state
             try:
-                if name == "release":
-                    self.keep(release.take_release(self.place, self.state, form, self.keep))
-                else:
-                    self.keep(step.take(self.place, self.state, form))
-            except FieldError as wrong:
-                return self._page(step, replace(form, problems={wrong.field: wrong.error}))
-            except BnprivError as error:
-                return self._page(step, replace(form, problems={"": error}))
-            return step.then
-
-    def _page(self, step: Step, form: Form) -> Html:
-        try:
-            body = step.show(self.place, self.state, form)
-        except BnprivError as error:
-            body = refusal(error)
-        return whole_page(step, self.state, body, form)
+                if not form.problems and not lacking(before, name):
+                    with on_disk():
+                        self.keep(step.take(self.place, before, form))
+            except (BnprivError, FieldError) as wrong:
+                form = form.refused(wrong)
+            finally:
+                self.state = read_state(self.place.kept)  # a step may have kept more than it returned
+                forget((self.place.handed(before) | {*form.files.values()}) - self.place.handed(self.state))
+        if form.problems:
+            return self.page(name, form)
+        return name if form.text("act") else step.then  # a button with an act stays on its page
 
 
 def whole_page(step: Step, state: State, body: Html, form: Form) -> Html:
@@ -136,6 +147,12 @@ def _alert(field: str, error: BnprivError) -> Html:
     link = element("a", "Go to the field", href=f"#{field}") if field else refusal(error)
     told = element("div", element("strong", "Refused. "), link)
     return element("div", told, role="alert", class_="alert", tabindex="-1", id="alert")
+
+
+def plain_page(title: str, said: Html | str, status: int = 200) -> Response:
+    """A page that is no step of the road."""
+    main = element("main", element("h1", title), said if isinstance(said, Html) else element("p", said))
+    return HTMLResponse(bare_page(f"{title} - bnpriv", main), status)
 
 
 def bare_page(title: str, *body: str) -> Html:
@@ -164,57 +181,44 @@ class Guard:
 
     def __init__(self, app: Any, *, token: str, port: int) -> None:
         self.app = app
-        self.token = token
+        self.token = token.encode()
         self.cookie = f"bnpriv-{port}"
         self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request, or refuse it."""
-        from starlette.requests import Request
-        from starlette.responses import HTMLResponse, RedirectResponse
-
+        """Answer a request, or refuse it; there are no sockets."""
         if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await self.app(scope, receive, send)
             return
-        request = Request(scope)
 
         async def sent(message: Any) -> None:
             if message["type"] == "http.response.start":
-                known = {key.lower() for key, _ in message["headers"]}
-                extra = [(key.encode(), value.encode()) for key, value in HEADERS.items() if key.encode() not in known]
-                message["headers"] = [*message["headers"], *extra]
+                message["headers"] = [*({**HEADERS, **dict(message["headers"])}.items())]
             await send(message)
 
-        why = self.refused(request)
-        given = request.query_params.get("token") if request.url.path == "/" else None
-        if why is None and given is not None and secrets.compare_digest(given.encode(), self.token.encode()):
-            answer = RedirectResponse("/table", 303)
-            answer.set_cookie(self.cookie, self.token, httponly=True, samesite="strict", path="/")
-        elif why is None and self.known(request):
-            await self.app(scope, receive, sent)
-            return
-        else:
-            told = why or "Open the address that bnpriv serve printed: it holds the token."
-            page = bare_page("Refused - bnpriv", element("main", element("h1", "Refused"), element("p", told)))
-            answer = HTMLResponse(page, 403)
-        await answer(scope, receive, sent)
+        await self.answer(Request(scope))(scope, receive, sent)
 
-    def refused(self, request: Request) -> str | None:
-        """Why a request comes from elsewhere; None where it does not."""
+    def answer(self, request: Request) -> Any:
+        """What answers a request: the application only where it has the cookie."""
         host = request.headers.get("host", "")
         if host not in self.hosts:
-            return "The host of the address must be 127.0.0.1 or localhost."
-        origin = request.headers.get("origin")
-        if request.method not in ("GET", "HEAD") and origin != f"http://{host}":
-            return "A form must be sent from the page itself."
-        if request.headers.get("sec-fetch-site", "none") in ("cross-site", "same-site") and request.url.path != "/":
-            return "The page must be asked for by itself."
-        return None
+            return plain_page("Refused", "The host of the address must be 127.0.0.1 or localhost.", 403)
+        if request.method not in ("GET", "HEAD") and request.headers.get("origin") != f"http://{host}":
+            return plain_page("Refused", "A form must be sent from the page itself.", 403)
+        if request.url.path == "/" and self.is_token(request.query_params.get("token", "")):
+            # not a redirect: a browser that another program opened sends our cookie only to what our own page asks for
+            answer = plain_page("Opened", element("p", element("a", "Go to the first step", href="/table")))
+            answer.headers.update({"refresh": "0; url=/table", "referrer-policy": "no-referrer"})
+            answer.set_cookie(self.cookie, self.token.decode(), httponly=True, samesite="strict")
+            return answer
+        if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            return plain_page("Refused", "The page must be asked for by itself.", 403)
+        if not self.is_token(request.cookies.get(self.cookie, "")):
+            return plain_page("Refused", "Open the address that bnpriv serve printed: it holds the token.", 403)
+        return self.app
 
-    def known(self, request: Request) -> bool:
-        """Whether the request has the token."""
-        return secrets.compare_digest(request.cookies.get(self.cookie, "").encode(), self.token.encode())
+    def is_token(self, given: str) -> bool:
+        """Whether it is the token, found out without telling how much of it is right."""
+        return secrets.compare_digest(given.encode("utf-8", "replace"), self.token)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -222,176 +226,150 @@ class Guard:
 # --------------------------------------------------------------------------------------------------
 
 
-def application(desk: Desk, *, token: str, port: int, most_bytes: int = MOST_BYTES) -> Starlette:
+def application(desk: Desk, *, token: str, port: int, most_bytes: int = MOST_BYTES) -> Guard:
     """The application of one session."""
-    try:
-        from starlette.applications import Starlette
-        from starlette.concurrency import run_in_threadpool
-        from starlette.middleware import Middleware
-        from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
-        from starlette.routing import Route
-    except ImportError:
-        raise missing() from None
+
+    def known(request: Request) -> str:
+        if request.path_params["step"] not in BY_NAME:
+            raise HTTPException(404)
+        return request.path_params["step"]
 
     def answered(made: Html | str, status: int = 200) -> Response:
         return HTMLResponse(made, status) if isinstance(made, Html) else RedirectResponse(f"/{made}", 303)
 
-    async def step(request: Request) -> Response:
-        name = request.path_params["step"]
-        if name not in BY_NAME:
-            return PlainTextResponse("There is no such page.", 404)
-        if request.method in ("GET", "HEAD"):
-            return answered(await run_in_threadpool(desk.page, name))
-        kind = request.headers.get("content-type", "")
-        try:
-            if kind.startswith("multipart/form-data"):
-                length = request.headers.get("content-length")
-                form = await form_with_files(request.stream(), kind, length, desk.place.uploads, most_bytes)
-            else:
-                form = await plain_form(request.stream())
-        except FileError as error:
-            with desk.lock:
-                page = desk._page(BY_NAME[name], Form(problems={"table" if name == "table" else "": error}))
-            return HTMLResponse(page, 413, headers={"connection": "close"})
-        made = await run_in_threadpool(desk.take, name, form)
-        return answered(made, 422)
+    def home(request: Request) -> Response:
+        return answered("table")
 
-    async def live(request: Request) -> Response:
-        sent = Form(values={key: [value] for key, value in request.query_params.items()})
+    def show(request: Request) -> Response:
+        return answered(desk.page(known(request)))
 
-        def work() -> Html:
-            with desk.lock:
-                try:
-                    return question.live_strength(desk.state, sent)
-                except FieldError as wrong:
-                    return refusal(wrong.error)
+    async def take(request: Request) -> Response:
+        name, kind = known(request), request.headers.get("content-type", "")
+        form = await form_of(request.stream(), kind, desk.place.uploads, most_bytes)
+        return answered(await run_in_threadpool(desk.take, name, form), 422)
 
-        return HTMLResponse(await run_in_threadpool(work))
+    def live(request: Request) -> Response:
+        sent = Form(values={name: [value] for name, value in request.query_params.items()})
+        return answered(question.live_strength(desk.state, sent))
 
-    async def download(request: Request) -> Response:
-        def work() -> tuple[str, bytes]:
-            with desk.lock:
-                return release.download(
-                    desk.place, desk.state, request.path_params["which"], request.path_params["name"]
-                )
-
-        try:
-            name, content = await run_in_threadpool(work)
-        except BnprivError as error:
-            return HTMLResponse(
-                bare_page("Refused - bnpriv", element("main", element("h1", "Refused"), refusal(error))), 404
-            )
+    def download(request: Request) -> Response:
+        name, content = release.download(desk.place, desk.state, **request.path_params)
         plain = "".join(each if each.isascii() and (each.isalnum() or each in "-_.") else "_" for each in name)
         headers = {"content-disposition": f'attachment; filename="{plain}"'}
         return Response(content, media_type="application/octet-stream", headers=headers)
 
-    async def static(request: Request) -> Response:
-        name = request.path_params["name"]
-        if name == "app.css":
-            return Response(f"body{{margin:0}}\n{html.style()}\n{_file('app.css')}", media_type="text/css")
-        if name == "app.js":
-            return Response(_file("app.js"), media_type="text/javascript")
-        return PlainTextResponse("There is no such file.", 404)
+    def static(request: Request) -> Response:
+        name, style = request.path_params["name"], "body{margin:0}\n" + html.style()
+        if name not in ("app.css", "app.js"):
+            raise HTTPException(404)
+        text = files("bnpriv.app").joinpath(name).read_text(encoding="utf-8")
+        css = name.endswith("css")
+        return Response(f"{style}\n{text}" if css else text, media_type="text/css" if css else "text/javascript")
 
-    async def home(request: Request) -> Response:
-        return RedirectResponse("/table", 303)
+    def refused(request: Request, error: Any) -> Response:
+        return plain_page("Refused", refusal(error), 404)
 
-    async def failed(request: Request, error: Exception) -> Response:
+    def refused_field(request: Request, wrong: Any) -> Response:
+        return HTMLResponse(refusal(wrong.error), 422)
+
+    def no_page(request: Request, error: Any) -> Response:
+        return plain_page("Not found", "There is no such page.", error.status_code)
+
+    def failed(request: Request, error: Exception) -> Response:
         # what it says may hold a value of the table: only its kind is told
         told = f"Something went wrong that bnpriv does not know: {visible(type(error).__name__)}. "
-        told += "What was charged stands in the ledger."
-        return HTMLResponse(
-            bare_page("Failed - bnpriv", element("main", element("h1", "Failed"), element("p", told))), 500
-        )
+        return plain_page("Failed", f"{told}What was charged stands in the ledger.", 500)
 
-    return Starlette(
-        routes=[
-            Route("/", home),
-            Route("/static/{name}", static),
-            Route("/strength/live", live),
-            Route("/download/{which}/{name}", download),
-            Route("/{step}", step, methods=["GET", "POST"]),
-        ],
-        middleware=[Middleware(Guard, token=token, port=port)],
-        exception_handlers={Exception: failed},
-    )
+    routes = [
+        Route("/", home),
+        Route("/static/{name}", static),
+        Route("/strength/live", live),
+        Route("/download/{which}/{name}", download),
+        Route("/{step}", show),
+        Route("/{step}", take, methods=["POST"]),
+    ]
+    handlers: Any = {BnprivError: refused, FieldError: refused_field, HTTPException: no_page, Exception: failed}
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), token=token, port=port)
 
 
-def _file(name: str) -> str:
-    return files("bnpriv.app").joinpath(name).read_text(encoding="utf-8")
-
-
-def missing() -> MissingExtraError:
-    """What is said where the extra is not installed."""
-    return MissingExtraError(
-        "the page in the browser needs starlette, uvicorn and python-multipart",
-        found="one of them missing",
-        remedy='Install them: pip install "bnpriv[app]".',
-    )
+# --------------------------------------------------------------------------------------------------
+# From the start to the end.
+# --------------------------------------------------------------------------------------------------
 
 
 def opened_desk(place: Place, framework: Path | None) -> Desk:
     """The session of a folder, with a framework file that is given or the one it had."""
-    state = read_state(place.kept)
+    desk = Desk(place)
     if framework is not None:
         from bnpriv.io.framework_file import read_framework
 
-        given = str(framework.resolve())
-        read_framework(given)
-        if state.framework != given:
-            state = State(framework=given, given=True, table=state.table, releases=())
-    return Desk(place, state)
+        read_framework(framework)
+        given, old = str(user_path(framework).resolve()), desk.state
+        if old.framework != given:
+            desk.keep(State(framework=given, given=True, table=old.table, releases=old.releases))
+    return desk
 
 
 def serve(framework: Path | None, ledger: str, port: int, *, told: Callable[[str], None], browser: bool = True) -> None:
-    """Serve the page until Ctrl-C.
+    """Serve the page until Ctrl-C, or until its terminal or another program ends it.
 
     Raises
     ------
-    MissingExtraError
-        If the extra is not installed.
     FileError
-        If the port is taken, or a file is not what it should be.
+        If the port is taken, another page serves the ledger, its folder cannot be written, or a file is not what it
+        should be.
     """
-    try:
-        import uvicorn
-    except ImportError:
-        raise missing() from None
-    kept = folder_of(ledger)
-    kept.mkdir(mode=0o700, exist_ok=True)
-    os.chmod(kept, 0o700)
-    uploads = Path(tempfile.mkdtemp(prefix="bnpriv-"))
-    try:
+    for name in ("SIGTERM", "SIGHUP"):  # handled as Ctrl-C: what was handed over must not stay behind
+        if signal.getsignal(number := getattr(signal, name, signal.SIGINT)) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
+    with contextlib.ExitStack() as end:
+        kept = folder_of(ledger).absolute()
+        uploads, opening = kept / "uploads", kept / "open.html"
+        with on_disk():
+            kept.mkdir(mode=0o700, exist_ok=True)
+            os.chmod(kept, 0o700)
+            end.enter_context(alone(kept))
+            shutil.rmtree(uploads, ignore_errors=True)  # of one that was ended by force
+            uploads.mkdir(mode=0o700)
+        end.callback(shutil.rmtree, uploads, ignore_errors=True)
         desk = opened_desk(Place(folder=Path.cwd(), kept=kept, uploads=uploads, ledger=ledger), framework)
-        with bound(port) as listening:
-            number = listening.getsockname()[1]
-            token = secrets.token_urlsafe(24)
-            app = application(desk, token=token, port=number)
-            address = f"http://127.0.0.1:{number}/?token={token}"
-            told(f"Open {address}\nCtrl-C ends it; what was charged stays in the ledger.")
-            if browser:
-                import webbrowser
-
-                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-            # no log of requests: the first address holds the token
-            config = uvicorn.Config(
-                app, log_level="critical", access_log=False, server_header=False, timeout_graceful_shutdown=3
-            )
-            with contextlib.suppress(KeyboardInterrupt):
-                uvicorn.Server(config).run(sockets=[listening])
-    finally:
-        shutil.rmtree(uploads, ignore_errors=True)
+        listening = end.enter_context(bound(port))
+        port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
+        address = f"http://127.0.0.1:{port}/?token={token}"
+        told(f"Open {address}\nCtrl-C ends it; what was charged stays in the ledger.")
+        if browser:
+            # by a file, because every user of the machine sees the words that a browser is started with
+            write_kept(opening, f'<!doctype html><meta http-equiv="refresh" content="0;url={address}">')
+            end.callback(opening.unlink, missing_ok=True)
+            threading.Thread(target=webbrowser.open, args=(opening.as_uri(),), daemon=True).start()
+        # no log: the first address holds the token, and an error may hold a value
+        config = uvicorn.Config(
+            application(desk, token=token, port=port), http="h11", ws="none", lifespan="off", log_level="critical",
+            access_log=False, server_header=False, proxy_headers=False, timeout_graceful_shutdown=2,
+        )  # fmt: skip
+        with contextlib.suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listening])
 
 
 @contextlib.contextmanager
-def bound(port: int) -> Any:
-    """A socket that only this machine reaches."""
-    with socket.socket() as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def alone(kept: Path) -> Generator[None]:
+    """Keep a session for this process, however it ends: SQLite gives up its lock with the process."""
+    with contextlib.closing(sqlite3.connect(kept / "lock", timeout=0, isolation_level=None)) as lock:
         try:
-            listening.bind(("127.0.0.1", port))
-        except OSError:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
             raise FileError(
-                "the port must be free", found=f"{port} taken", remedy="Name another: --port; 0 takes any."
+                "one page at a time serves a ledger, from a folder that can be written",
+                found="another that is open" if "locked" in str(error) else str(error),
+                remedy="Use that one, or end it; or name another ledger: --ledger.",
             ) from None
-        yield listening
+        yield
+
+
+def bound(port: int) -> socket.socket:
+    """A socket that only this machine reaches."""
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        remedy = "Name another: --port; 0 takes any."
+        raise FileError(f"the port {port} must be free", found=error.strerror or "an error", remedy=remedy) from None

@@ -1,22 +1,118 @@
-"""Forms that hold files: read as they come, written to a private folder at once, never larger than a limit."""
+"""What a form sends, read as it comes: texts into memory, files into a private folder, never more than a limit."""
 
 from __future__ import annotations
 
+import io
 import os
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
 from bnpriv.app.forms import Form
-from bnpriv.errors import FileError
+from bnpriv.app.state import CODEBOOKS, TABLES, forget, on_disk
+from bnpriv.errors import BnprivError, FileError
 
 MOST_BYTES = 2**30
-"""Of all that a form holds; a larger table is chosen from the folder, where it is not copied."""
+"""Of all that a form with files holds; a larger table is chosen from the folder, where it is not copied."""
 
-MOST_FORM_BYTES = 2**20
-"""Of a form without files, and of all its texts."""
+MOST_TEXT = 2**20
+"""Of a form without files, and of a text in one with files."""
+
+
+class _Sent:
+    """What came so far: texts in memory, files in the folder under names of ours, and what was refused."""
+
+    def __init__(self, content_type: str, folder: Path, most: int) -> None:
+        kind, told = parse_options_header(content_type)
+        self.folder = folder
+        self.values: dict[str, list[str]] = {}
+        self.files: dict[str, Path] = {}
+        self.problems: dict[str, BnprivError] = {}
+        self._name, self._headers, self._size, self._whole = "", [b""], 0, False
+        self._sink: Any = io.BytesIO()
+        self._parser: MultipartParser | None = None
+        if kind == b"multipart/form-data":
+            with self.noting():
+                self._parser = MultipartParser(told.get(b"boundary", b""), self._events())
+        self._most = most if self._parser else MOST_TEXT
+
+    @contextmanager
+    def noting(self) -> Generator[None]:
+        """Keep what is refused, with the field that it is of."""
+        try:
+            with on_disk():
+                yield
+        except FormParserError:
+            self.problems[""] = FileError("a form must be whole", found="a part of one", remedy="Send it again.")
+        except BnprivError as error:
+            self.problems[self._name] = error
+
+    def take(self, chunk: bytes) -> None:
+        """Take a piece."""
+        self._size += len(chunk)
+        if self._size > self._most:
+            raise too_large(self._most)
+        (self._parser or self._sink).write(chunk)
+
+    def end(self) -> None:
+        """See that all came."""
+        if not self._parser:
+            for name, value in parse_qsl(self._sink.getvalue().decode("utf-8", "replace"), keep_blank_values=True):
+                self.values.setdefault(name, []).append(value)
+        elif not self._whole:
+            raise FormParserError
+
+    def drop(self) -> None:
+        """Remove the files."""
+        with suppress(OSError):  # what was not written yet has no room
+            self._sink.close()
+        forget(self.files.values())
+        self.files = {}
+
+    def _events(self) -> Any:
+        """What is done with each thing that the parser finds."""
+
+        def began() -> None:
+            self._headers = []
+
+        def header_began() -> None:
+            self._headers.append(b"")
+
+        def header(data: bytes, start: int, end: int) -> None:
+            self._headers[-1] += data[start:end]
+
+        def headed() -> None:
+            told = next((each for each in self._headers if each.lower().startswith(b"content-disposition")), b"")
+            options = parse_options_header(told)[1]
+            self._name, self._sink = options.get(b"name", b"").decode("utf-8", "replace"), io.BytesIO()
+            if options.get(b"filename"):
+                given = options[b"filename"].decode("utf-8", "replace")
+                path = self.files[self._name] = self.folder / secrets.token_hex(8) / safe_name(given)
+                path.parent.mkdir(mode=0o700)
+                self._sink = open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")  # noqa: SIM115
+
+        def part(data: bytes, start: int, end: int) -> None:
+            self._sink.write(data[start:end])
+            if isinstance(self._sink, io.BytesIO) and self._sink.tell() > MOST_TEXT:
+                raise too_large(MOST_TEXT)
+
+        def part_ended() -> None:
+            if isinstance(self._sink, io.BytesIO):
+                self.values.setdefault(self._name, []).append(self._sink.getvalue().decode("utf-8", "replace"))
+            self._sink.close()
+
+        def ended() -> None:
+            self._whole = True
+
+        calls = {"part_begin": began, "header_begin": header_began, "header_field": header, "header_value": header}
+        calls |= {"headers_finished": headed, "part_data": part, "part_end": part_ended, "end": ended}
+        return {f"on_{event}": call for event, call in calls.items()}
 
 
 def too_large(most: int) -> FileError:
@@ -28,82 +124,6 @@ def too_large(most: int) -> FileError:
     )
 
 
-async def plain_form(stream: AsyncIterator[bytes]) -> Form:
-    """A form without files."""
-    body = bytearray()
-    async for chunk in stream:
-        body += chunk
-        if len(body) > MOST_FORM_BYTES:
-            raise too_large(MOST_FORM_BYTES)
-    values: dict[str, list[str]] = {}
-    for name, value in parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=20_000):
-        values.setdefault(name, []).append(value)
-    return Form(values=values)
-
-
-class _Parts:
-    """What the parts of a form hold: texts in memory, files in the folder, under names of ours."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.values: dict[str, list[str]] = {}
-        self.files: dict[str, Path] = {}
-        self.texts = 0
-        self._header, self._value = bytearray(), bytearray()
-        self._told: dict[str, str] = {}
-        self._file: Any = None
-        self._body = bytearray()
-        self._name = ""
-
-    def on_part_begin(self) -> None:
-        self._told, self._body, self._file, self._name = {}, bytearray(), None, ""
-
-    def on_header_field(self, data: bytes, start: int, end: int) -> None:
-        self._header += data[start:end]
-
-    def on_header_value(self, data: bytes, start: int, end: int) -> None:
-        self._value += data[start:end]
-
-    def on_header_end(self) -> None:
-        self._told[self._header.decode("latin-1").lower()] = self._value.decode("utf-8", "replace")
-        self._header, self._value = bytearray(), bytearray()
-
-    def on_headers_finished(self) -> None:
-        from python_multipart.multipart import parse_options_header
-
-        _, told = parse_options_header(self._told.get("content-disposition", ""))
-        self._name = told.get(b"name", b"").decode("utf-8", "replace")
-        if told.get(b"filename"):
-            given = told[b"filename"].decode("utf-8", "replace").replace("\\", "/").rpartition("/")[2]
-            path = self.folder / secrets.token_hex(8) / safe_name(given)
-            path.parent.mkdir(mode=0o700)
-            self._file = open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")  # noqa: SIM115
-            self.files[self._name] = path
-
-    def on_part_data(self, data: bytes, start: int, end: int) -> None:
-        if self._file is not None:
-            self._file.write(data[start:end])
-            return
-        self.texts += end - start
-        if self.texts > MOST_FORM_BYTES:
-            raise too_large(MOST_FORM_BYTES)
-        self._body += data[start:end]
-
-    def on_part_end(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        else:
-            self.values.setdefault(self._name, []).append(self._body.decode("utf-8", "replace"))
-
-    def drop(self) -> None:
-        """Remove what was written of a form that is refused."""
-        if self._file is not None:
-            self._file.close()
-        for path in self.files.values():
-            path.unlink(missing_ok=True)
-
-
 def safe_name(given: str) -> str:
     """A name for what is handed over that is plain on every system, with an ending that readers know.
 
@@ -112,53 +132,29 @@ def safe_name(given: str) -> str:
     >>> safe_name("../a table;.CSV"), safe_name("adult.data")
     ('a_table_.csv', 'adult.csv')
     """
-    stem, _, ending = given.rpartition("/")[2].rpartition(".")
+    stem, ending = os.path.splitext(given.replace("\\", "/").rpartition("/")[2])
     plain = "".join(each if each.isascii() and (each.isalnum() or each in "-_") else "_" for each in stem)[:60]
-    kept = ending.lower() if ending.lower() in ("csv", "parquet", "toml", "names") else "csv"
-    return f"{(plain.strip('_') and plain) or 'table'}.{kept}"
+    kept = ending.lower() if ending.lower() in (*TABLES, *CODEBOOKS) else ".csv"
+    return (plain if plain.strip("_") else "table") + kept
 
 
-async def form_with_files(
-    stream: AsyncIterator[bytes], content_type: str, length: str | None, folder: Path, most: int = MOST_BYTES
-) -> Form:
-    """A form with files, which lie in the folder afterwards; nothing of a refused one is left.
+async def form_of(stream: AsyncIterator[bytes], content_type: str, folder: Path, most: int = MOST_BYTES) -> Form:
+    """What a form sent, its files in the folder; of one that is refused what its field is told, and no file.
 
-    Raises
-    ------
-    FileError
-        If it is larger than the limit, or no form.
+    That one is read to its end as well: a browser that is cut off while it sends shows no answer.
     """
-    from python_multipart.exceptions import FormParserError
-    from python_multipart.multipart import MultipartParser, parse_options_header
-
-    if length is not None and length.isdecimal() and int(length) > most:
-        raise too_large(most)
-    boundary = parse_options_header(content_type)[1].get(b"boundary")
-    parts = _Parts(folder)
+    sent = _Sent(content_type, folder, most)
     try:
-        if not boundary:
-            raise FormParserError
-        names = (
-            "part_begin",
-            "header_field",
-            "header_value",
-            "header_end",
-            "headers_finished",
-            "part_data",
-            "part_end",
-        )
-        calls: Any = {f"on_{name}": getattr(parts, f"on_{name}") for name in names}
-        parser, size = MultipartParser(boundary, calls), 0
         async for chunk in stream:
-            size += len(chunk)
-            if size > most:
-                raise too_large(most)
-            parser.write(chunk)
-        parser.finalize()
-    except FormParserError:
-        parts.drop()
-        raise FileError("a form must be whole", found="a part of one", remedy="Send it again.") from None
-    except BaseException:
-        parts.drop()
+            if not sent.problems:
+                with sent.noting():
+                    sent.take(chunk)
+        if not sent.problems:
+            with sent.noting():
+                sent.end()
+    except BaseException:  # whoever sent it went away
+        sent.drop()
         raise
-    return Form(values=parts.values, files=parts.files)
+    if sent.problems:
+        sent.drop()
+    return Form(values=sent.values, files=sent.files, problems=sent.problems)

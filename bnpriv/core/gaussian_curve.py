@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from bnpriv import checks
-from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, down
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, down, halved
 from bnpriv.errors import ParameterError, Refusal
 
 GaussianConstant = Literal["analytic", "textbook", "lecture"]
@@ -101,19 +101,11 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         raise ParameterError(
             "Gaussian noise needs delta above 0", found="0", remedy="Pass a small delta, or use Laplace noise."
         )
-    low, high = 0.0, 1.0
+    high = 1.0
     while gaussian_delta(high, epsilon) <= delta:
         high *= 2
-    for _ in range(200):
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        if gaussian_delta(middle, epsilon) <= delta:
-            low = middle
-        else:
-            high = middle
     # the lower end was tested and found private: the gap is never rounded up
-    return low
+    return halved(0.0, high, lambda mu: not gaussian_delta(mu, epsilon) <= delta, 200)[0]
 
 
 def gaussian_ratio(epsilon: float, delta: float, constant: GaussianConstant = "analytic") -> float:

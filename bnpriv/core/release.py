@@ -16,10 +16,8 @@ from bnpriv.core.interrupts import noting
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.certificate import IntervalEnds
 from bnpriv.core.noise import Noise, Sampler, SecureSampler, intervals, is_none
-from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.custom import Custom
-from bnpriv.core.queries.derived import Derivation, derivation as derivation_of
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import Query, normal_form
+from bnpriv.core.queries.builtin import Custom, Derivation, derivation as derivation_of
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.core.schema import Schema
 from bnpriv.errors import DataError, LedgerError, ParameterError, QueryError, RefusedError, UselessAnswerWarning

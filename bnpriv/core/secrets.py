@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
-from typing import Protocol, TypeVar, cast, final
+from typing import Protocol, TypeVar, cast
 
 from bnpriv import checks
 from bnpriv.checks import listing, member, spelling, type_text
@@ -77,7 +77,6 @@ class Pair(Protocol):
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True)
 class Apart:
     """All pairs of values of a property that are at most this far apart; made by `apart`."""
@@ -124,7 +123,6 @@ AMBIGUOUS = frozenset("{},[]'\"")
 """Characters that may be part of a state's name or of the text of a pair."""
 
 
-@final
 @dataclass(frozen=True)
 class SecretPair:
     """An ordered pair of disjoint secrets, each a set of states of one protected attribute.
@@ -192,7 +190,6 @@ class SecretPair:
         return BETWEEN.join(self.sides)
 
 
-@final
 @dataclass(frozen=True)
 class SecretPairs:
     """The pairs of secrets that were chosen for one attribute; made by `pairs`."""
@@ -309,7 +306,6 @@ def _side(side: Side) -> frozenset[State]:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True)
 class Interval:
     """The secret that a parameter lies in a closed interval.
@@ -327,7 +323,6 @@ class Interval:
         return f"{self.low:g}" if self.low == self.high else f"[{self.low:g}, {self.high:g}]"
 
 
-@final
 @dataclass(frozen=True)
 class IntervalPair:
     """Two intervals that must not be told apart; both directions count.
@@ -376,7 +371,6 @@ class IntervalPair:
         return " against ".join(self.sides)
 
 
-@final
 @dataclass(frozen=True)
 class ValuesApart:
     """Any two values that are at most this far apart.
@@ -423,7 +417,6 @@ ContinuousPair = ValuesApart | IntervalPair
 """A pair of secrets of a continuous parameter."""
 
 
-@final
 @dataclass(frozen=True)
 class IntervalPairs:
     """The pairs of intervals that were chosen for one parameter; made by `intervals`."""
@@ -552,7 +545,6 @@ NEAR = Fraction(1, 10**9)
 """Relative distance at which a number still counts as the value of a property it was written for."""
 
 
-@final
 @dataclass(frozen=True)
 class Secret:
     """A property of a protected column of the table, and which pairs of its values must not be told apart.

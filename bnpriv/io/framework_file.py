@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import shutil
 from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from pathlib import Path
@@ -14,15 +15,12 @@ from bnpriv.checks import listing, spelling, subset, text
 from bnpriv.core.column_laws import DeclaredLaw, DeclaredLaws, NormalDistribution
 from bnpriv.core.columns import Categorical, Integer, Real
 from bnpriv.core.evidence.records import state_cells
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
 from bnpriv.core.frameworks.base import DECISIONS, MOST_REASON
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.frameworks.question import AttributeFramework, Framework
-from bnpriv.core.frameworks.value import ValuePrivacy
 from bnpriv.core.networks.base import Network
 from bnpriv.core.networks.discrete import require_discrete
-from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import Query, normal_form
 from bnpriv.core.schema import Column, Schema
 from bnpriv.core.secrets import Secret
 from bnpriv.errors import BnprivError, FileError, FrameworkError, QueryError, SecretError, SizeError
@@ -448,14 +446,26 @@ def refuse_grouped_numbers(path: str | os.PathLike[str], text: str) -> None:
 
 
 def framework_files(path: str | os.PathLike[str]) -> list[Path]:
-    """Return a framework file and the network files that it names, which no output may replace.
+    """Return a framework file and the files that it names, of networks and of public records: no output replaces them.
 
     What is wrong with the file is not told here; then it is listed alone.
     """
     found = [user_path(path)]
     with suppress(BnprivError):
-        found += sections.network_paths(_load(path).section("network"))
+        network = _load(path).section("network")
+        found += sections.network_paths(network)
+        found += sections.record_paths(network)
     return found
+
+
+def copy_framework(path: str | os.PathLike[str], folder: Path) -> Path:
+    """Copy a framework file, and all files that it names, into a folder; return the copy of the framework file."""
+    file = user_path(path)
+    for each in framework_files(file):
+        copy = folder / each.relative_to(file.parent)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(each, copy)
+    return folder / file.name
 
 
 def names_pymc(path: str | os.PathLike[str]) -> bool:

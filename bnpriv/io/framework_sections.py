@@ -472,6 +472,14 @@ def network_paths(part: TomlTable) -> list[Path]:
     return [_beside(part, name) for name in _files(part)]
 
 
+def record_paths(part: TomlTable) -> list[Path]:
+    """Return the path of the public records that the section of a network names; empty where it names none."""
+    if "records" not in part.values:
+        return []
+    records = part.section("records")
+    return [_beside(records, records.string("file"))]
+
+
 def _beside(part: TomlTable, name: str) -> Path:
     """Return the path of a file that is named relative to the framework file and stays in its folder."""
     folder = user_path(part.label).parent

@@ -14,10 +14,8 @@ from bnpriv.bound import FloatArray
 from bnpriv.checks import text
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, NumberLaw
 from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, Inside, Integer, Real, State
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
 from bnpriv.core.frameworks.base import FrameworkFacts, WrittenAsFile
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
-from bnpriv.core.frameworks.value import ValuePrivacy
 from bnpriv.core.networks.base import Network
 from bnpriv.core.networks.declared import FLOAT_NOISE
 from bnpriv.core.networks.discrete import DiscreteNetwork, FiniteNetwork, IntervalNetwork

@@ -20,17 +20,16 @@ from bnpriv.checks import listing, type_text
 from bnpriv.core.columns import State
 from bnpriv.core.distributions import log_sum_exp
 from bnpriv.core.frozen import Cache, ReadOnly
-from bnpriv.core.influence.base import Influence, asked_columns, influence_of, worst_place
+from bnpriv.core.influence.base import Influence, Losses, asked_columns, influence_of, worst_place
 from bnpriv.core.influence.finite import (
     budgeted_influence,
     explain_tables,
     finite_influence,
     influence_losses,
     influence_work,
+    joint_law,
     lower_bound,
 )
-from bnpriv.core.influence.losses import Losses
-from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.influence.tree_choice import tree_choice
 from bnpriv.core.networks.base import NOTHING_READ, ImportReport, Level, Posterior
 from bnpriv.core.networks.discrete import DeclaredNumbers, DiscreteNetwork, FiniteMethods, require_discrete

@@ -17,7 +17,7 @@ from bnpriv.checks import listing
 from bnpriv.core.columns import State
 from bnpriv.core.distributions import FUNCTION_ERROR, log_sum_exp
 from bnpriv.core.influence.base import Influence, asked_columns, worst_place
-from bnpriv.core.influence.ratios import independent_parts, joint_law
+from bnpriv.core.influence.finite import independent_parts, joint_law
 from bnpriv.core.networks.discrete import SAME_VERTEX, DiscreteNetwork, IntervalNetwork, vertices
 from bnpriv.core.networks.factors import LogTable
 from bnpriv.core.secrets import SecretPair

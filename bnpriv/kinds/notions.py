@@ -6,11 +6,9 @@ from typing import Any
 
 from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.evidence.structural import structural_evidence
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
 from bnpriv.core.frameworks.guarantee import observer_text
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
-from bnpriv.core.frameworks.value import ValuePrivacy
 from bnpriv.core.mechanisms.certificate import posterior_of
 from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import GivenAnswer, Query
@@ -81,11 +79,11 @@ DATASET_NOTION = PrivacyNotion(
     models_text=_models_beside_records,
     secret_text="a property of the whole table",
     laws="bnpriv.core.evidence.laws:laws_of_property",
-    record_law="bnpriv.core.evidence.dataset:law_of_one_record",
+    record_law="bnpriv.core.evidence.laws:law_of_one_record",
     hidden="bnpriv.tables.private_table.rule:hidden_property",
     together="bnpriv.kinds.swapped_records:swapped_records",
     subject="bnpriv.kinds.report_target:property_subject",
-    impossibility="bnpriv.core.evidence.dataset:impossible_properties",
+    impossibility="bnpriv.core.evidence.laws:impossible_properties",
     sampler="bnpriv.lab.sampling.game:PropertySampler",
 )
 """Of `DatasetAttributePrivacy`."""

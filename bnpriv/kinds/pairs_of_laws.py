@@ -15,21 +15,18 @@ from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, weakest
 from bnpriv.core.distributions import FUNCTION_ERROR, Atoms, Normal, check_parts, log_mixture, magnitude
 from bnpriv.core.evidence.constraints import Constraint, LawPair, Laws
-from bnpriv.core.evidence.dataset import RECORDS_FROM_MODEL, network_record_law
-from bnpriv.core.evidence.laws import CUSTOM, too_many_numbers
+from bnpriv.core.evidence.laws import CUSTOM, RECORDS_FROM_MODEL, network_record_law, too_many_numbers
 from bnpriv.core.evidence.records import record_pair, released, rounding_of, too_large
 from bnpriv.core.evidence.structural import numbers_in_bins
 from bnpriv.core.frameworks.pairs import DISTRIBUTION, DistributionPair, DistributionPrivacy, draws_tables
 from bnpriv.core.networks.base import Network, forward_of
 from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.core.queries.base import GivenAnswer, Query
-from bnpriv.core.queries.custom import Custom
-from bnpriv.core.queries.normal_form import NormalForm, normal_form
+from bnpriv.core.queries.base import GivenAnswer, NormalForm, Query, normal_form
+from bnpriv.core.queries.builtin import Custom
 from bnpriv.core.whole_numbers import LARGEST_WHOLE, WholeArray, WholeLaw, nearest_doubles, summed
 from bnpriv.errors import BnprivError, LawError, Refusal
 from bnpriv.kinds.density.network import Sampling
 from bnpriv.kinds.draws.answers import AnswerSampler, AnswerSource, ExactSampler
-from bnpriv.kinds.draws.believed import confidence_refusal, shared_refusal
 from bnpriv.kinds.draws.laws import (
     AS_UNKNOWN,
     WHOLE_TABLES,
@@ -38,6 +35,8 @@ from bnpriv.kinds.draws.laws import (
     SampledPair,
     SampledSide,
     columns_refusal,
+    confidence_refusal,
+    shared_refusal,
 )
 
 NETWORKS_NEED_A_QUERY = Refusal(required="networks need a query", found="none", remedy="Pass the query to be released.")

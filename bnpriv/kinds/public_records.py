@@ -24,8 +24,8 @@ from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, Stat
 from bnpriv.core.distributions import FUNCTION_ERROR, magnitude
 from bnpriv.core.evidence.records import numerator
 from bnpriv.core.frozen import Cache, ReadOnly
+from bnpriv.core.queries.base import NormalForm, columns_of
 from bnpriv.core.queries.contribution import cleaned, term_totals
-from bnpriv.core.queries.normal_form import NormalForm, columns_of
 from bnpriv.core.schema import Column, Schema
 from bnpriv.core.whole_numbers import WholeLaw
 from bnpriv.digest import sha256
@@ -206,7 +206,7 @@ class PublicRecords:
             If a record has a value that is no state.
         """
         shape = tuple(map(len, states.values()))
-        codes = [_codes(schema[name], self.columns[name], known) for name, known in states.items()]
+        codes = [state_places(schema[name], self.columns[name], known) for name, known in states.items()]
         cells = np.ravel_multi_index(tuple(codes), shape)
         weights = (self.weights(draw) / 2.0**BITS for draw in range(self.draws + 1))
         return np.array(
@@ -252,7 +252,7 @@ class PublicRecords:
         return text
 
 
-def _codes(column: Column, values: NDArray[Any], states: Sequence[State]) -> IntArray:
+def state_places(column: Column, values: NDArray[Any], states: Sequence[State]) -> IntArray:
     """The place among the states of a node of what every value counts as."""
     found, places = np.unique(cleaned(column, values), return_inverse=True)
     known = {str(state): place for place, state in enumerate(states)}

@@ -12,12 +12,10 @@ from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, spelling
 from bnpriv.core.columns import State
 from bnpriv.core.evidence.structural import Influences, influences
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
 from bnpriv.core.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.core.frameworks.question import Framework
-from bnpriv.core.frameworks.value import ValuePrivacy
 from bnpriv.core.influence.base import Influence, impossible_secrets, influence_of
 from bnpriv.core.networks.base import Network, driven_by, drivers, modelled
 from bnpriv.core.networks.discrete import DiscreteNetwork

@@ -25,7 +25,7 @@ from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.core.columns import State
 from bnpriv.core.influence.base import Influence
-from bnpriv.core.influence.ratios import joint_law
+from bnpriv.core.influence.finite import joint_law
 from bnpriv.core.networks.declared import DeclaredTables
 from bnpriv.core.networks.discrete import DiscreteNetwork, from_weights, of_tables
 from bnpriv.core.networks.factors import LogTable
@@ -33,8 +33,7 @@ from bnpriv.core.networks.graph import Graph
 from bnpriv.core.secrets import SecretPair
 from bnpriv.errors import NetworkError, Refusal
 from bnpriv.kind import kind_of
-from bnpriv.kinds.junction.messages import CliqueLaws, OutOfRangeError, summed, weights_of
-from bnpriv.kinds.junction.tree import JunctionTree
+from bnpriv.kinds.junction.tree import CliqueLaws, JunctionTree, OutOfRangeError, summed, weights_of
 from bnpriv.text import number_text, visible
 
 MOST_GRADIENT_CELLS = 2**21

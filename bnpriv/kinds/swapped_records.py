@@ -23,17 +23,15 @@ from bnpriv.core.accounting.total import gaussian_epsilon
 from bnpriv.core.column_laws import law_kind
 from bnpriv.core.columns import Categorical
 from bnpriv.core.distributions import FUNCTION_ERROR, magnitude
-from bnpriv.core.evidence.dataset import class_query, moves, unknown_law
-from bnpriv.core.evidence.laws import CUSTOM
+from bnpriv.core.evidence.laws import CUSTOM, class_query, moves, unknown_law
 from bnpriv.core.evidence.records import added_by, node_cells, rounding_of, told_by
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.influence.ratios import independent_parts
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy
+from bnpriv.core.influence.finite import independent_parts
 from bnpriv.core.networks.discrete import DiscreteNetwork, require_discrete
 from bnpriv.core.networks.factors import LogTable, marginal
-from bnpriv.core.queries.base import Query
+from bnpriv.core.queries.base import NormalForm, Query, columns_of, normal_form
+from bnpriv.core.queries.builtin import Custom
 from bnpriv.core.queries.contribution import cleaned
-from bnpriv.core.queries.custom import Custom
-from bnpriv.core.queries.normal_form import NormalForm, columns_of, normal_form
 from bnpriv.core.queries.sensitivity import record_sensitivity
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Secret

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
@@ -14,13 +15,17 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.bound import FloatArray, IntArray
 from bnpriv.core.columns import State
+from bnpriv.core.frameworks.question import Framework
+from bnpriv.core.networks.base import Network
 from bnpriv.core.networks.discrete import DiscreteNetwork, require_discrete
 from bnpriv.errors import DataError, ParameterError
+from bnpriv.kinds.public_records import PublicRecords, state_places
 from bnpriv.progress import progress, tracked
 from bnpriv.render.document import Document, Paragraph, Table
 from bnpriv.render.figures import axes, label
 from bnpriv.shown import Shown
-from bnpriv.text import nats_text, percent_text
+from bnpriv.text import chance_text, nats_text, number_text, percent_text
+from bnpriv.views.words import edge_shares
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -131,6 +136,9 @@ ROWS_PRINTED = 3
 """Contradicted rows that are printed."""
 
 MOST_SHOWN_ROWS = 20
+
+LEVEL_SHOWN = 0.01
+"""What comes by chance in at most this part of tables is said to be shown."""
 
 MOST_LACKING = 4
 """Models without an edge that are named."""
@@ -565,6 +573,83 @@ def g_test(counts: NDArray[np.int64]) -> tuple[float, float]:
     statistic = max(0.0, 2 * (joint - left - right + both))
     free = int((((rows > 0).sum(axis=0) - 1) * ((above > 0).sum(axis=0) - 1))[total > 0].sum())
     return statistic, float(chdtrc(free, statistic)) if free else 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class EdgeShown:
+    """What a public table shows of an edge: estimates of that table, which prove nothing of another one.
+
+    Parameters
+    ----------
+    models : str
+        How many models have the edge, where not all do.
+    strength : float, optional
+        By how many times the odds of one state of the column below against another differ at most from those of its
+        shares, whatever the state of the column above; other columns aside. As a table shows it by chance alone where
+        there is no dependence it is above 1 too, the more so the more states there are. None without a public table.
+    chance : float, optional
+        How often columns that do not depend on each other, given the other parents, show as much; of this edge alone,
+        as if it had not been searched for.
+    """
+
+    models: str = ""
+    strength: float | None = None
+    chance: float | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What the table shows, in one sentence; empty without a table."""
+        if self.strength is None or self.chance is None:
+            return ""
+        chance = chance_text(max(self.chance, sys.float_info.min))
+        shown = "shown" if self.chance <= LEVEL_SHOWN else "not shown"
+        moves = f"moves odds by up to {number_text(self.strength, 3)} times"
+        return f"{shown}: {moves}; as much comes by chance with probability {chance}"
+
+
+def edges_shown(framework: Framework) -> dict[tuple[str, str], EdgeShown]:
+    """Return what the public records of a framework show of every edge of its models.
+
+    Parameters
+    ----------
+    framework : Framework
+        As `bnpriv.start` makes it of a public table; without public records only the edges are told.
+
+    Returns
+    -------
+    dict from (str, str) to EdgeShown
+        By the ends of the edges, along the order of the attributes.
+
+    Notes
+    -----
+    The strength is that of the counts, with one more record for every state of the column above, which has the shares;
+    the chance is that of a G-test.
+    """
+    network, schema = (
+        require_discrete(cast(Network, framework.network), "what a table shows of edges"),
+        framework.schema,
+    )
+    found = {edge: EdgeShown(models=models) for edge, models in edge_shares(network).items()}
+    if framework.public_records is None:
+        return found
+    columns = cast(PublicRecords, framework.public_records).columns
+    places = {name: state_places(schema[name], columns[name], known) for name, known in network.states.items()}
+    for part in network.parts:
+        for above, below in part.graph.edges:
+            edge = (above, below) if (above, below) in found else (below, above)
+            if found[edge].strength is not None:
+                continue  # as it points in the first model that has it
+            names = [below, above, *(each for each in part.graph.parents[below] if each != above)]
+            shape = [len(network.states[name]) for name in names]
+            cells = np.ravel_multi_index(tuple(places[name] for name in names), shape)
+            seen = np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
+            pairs = seen.sum(axis=tuple(range(2, len(shape))))
+            pairs = pairs[pairs.any(axis=1)]
+            shares = pairs.sum(axis=1, keepdims=True) / pairs.sum()
+            lifts = np.log((pairs / shares + 1) / (pairs.sum(axis=0) + 1))
+            strength = math.exp(float(np.ptp(lifts, axis=0).max()))
+            found[edge] = replace(found[edge], strength=strength, chance=g_test(seen)[1])
+    return found
 
 
 def _counts(table: nw.DataFrame[Any], network: DiscreteNetwork, names: Sequence[str]) -> NDArray[np.int64]:

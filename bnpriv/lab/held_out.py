@@ -17,7 +17,7 @@ from bnpriv.core.evidence.laws import laws
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.law_decision import sampling_of
-from bnpriv.core.mechanisms.tight import coarse_enough, foretold_scale, unsupported
+from bnpriv.core.mechanisms.law_mechanisms import coarse_enough, foretold_scale, unsupported
 from bnpriv.core.networks.base import Network
 from bnpriv.core.noise import DiscreteLaplace, Gaussian, Laplace, NoNoise
 from bnpriv.errors import BnprivError, ParameterError, Refusal, RefusedError

@@ -219,7 +219,7 @@ class Leaks(Shown):
             headline=("What ", Code(str(self.query)), " tells"),
             lead=("It reads ", Names(tuple(self.query.columns)), "."),
             short=(
-                *(_line(row) for row in self.rows[: LEAKS_PRINTED + (more == 1)]),
+                *(leak_line(row) for row in self.rows[: LEAKS_PRINTED + (more == 1)]),
                 *((f"and {more:,} more attributes, about which no more is told",) if more > 1 else ()),
                 f"That is what {'an exact answer' if self.records == 1 else 'one record'} tells; noise tells less.",
                 "Next: bp.plan(framework, query, epsilon) finds the noise that hides it.",
@@ -286,7 +286,7 @@ class Leaks(Shown):
         )
 
 
-def _line(row: Leak) -> tuple[Inline, ...]:
+def leak_line(row: Leak) -> tuple[Inline, ...]:
     """What is told about an attribute, in a line of what is printed."""
     if math.isnan(row.nats):
         return Name(row.attribute), f": {row.reached}"

@@ -17,16 +17,14 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray, IntArray
 from bnpriv.core.evidence.constraints import Constraint, RecordPair, log_ratio
-from bnpriv.core.evidence.dataset import OTHERS, cells_of, class_laws, class_query, constraints_of, moves
-from bnpriv.core.evidence.laws import laws
+from bnpriv.core.evidence.laws import OTHERS, cells_of, class_laws, class_query, constraints_of, laws, moves
 from bnpriv.core.evidence.records import rounding_of
 from bnpriv.core.frameworks.question import Framework, require_framework, require_query
 from bnpriv.core.mechanisms.base import Calibration
-from bnpriv.core.mechanisms.tight import record_loss
+from bnpriv.core.mechanisms.law_mechanisms import record_loss
 from bnpriv.core.noise import Laplace, NoNoise
 from bnpriv.core.queries.asked import stack
-from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import Query, normal_form
 from bnpriv.core.secrets import Secret
 from bnpriv.core.whole_numbers import nearest_doubles
 from bnpriv.errors import BnprivError, ParameterError, Refusal, RefusedError

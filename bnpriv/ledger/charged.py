@@ -27,12 +27,10 @@ from bnpriv.core.schema import Schema
 from bnpriv.digest import sha256
 from bnpriv.errors import DataError, LedgerError
 from bnpriv.kinds.public_records import public_records_of
-from bnpriv.ledger.chain import canonical
 from bnpriv.ledger.counted import CountedAccount, alone, as_budget, mark_of, no_bound, open_account
-from bnpriv.ledger.ledger import Ledger, name_charge
+from bnpriv.ledger.ledger import LOST_TABLE, Admit, Ledger, name_charge
 from bnpriv.ledger.prices import refuse_useless
-from bnpriv.ledger.rules import LOST_TABLE, Admit
-from bnpriv.ledger.values import Account, Budget, Receipt
+from bnpriv.ledger.values import Account, Budget, Receipt, canonical
 from bnpriv.render.outputs import outputs
 from bnpriv.tables.evaluate import answer_labels, check_rows, require_answerable
 from bnpriv.tables.public import fingerprint_of
@@ -345,6 +343,35 @@ def _opened_again(rule: TableRule, receipt: Receipt, target: Path | None) -> Pri
     noisy = tuple(cast("list[int]", kept["noisy"]))
     mark = mark_of(receipt, receipt.answer.hash)
     return PrivateTable(table=target, rule=rule, sizes=rule.sizes(noisy), noisy=noisy, mark=mark)
+
+
+def charged_before(
+    account: CountedAccount, asked: Calibration | TableRule, key: str, file: Path
+) -> Release | PrivateTable:
+    """Return what was released under a key, free of charge: from the ledger, and of a private table its file alone.
+
+    The data are not read, and may be gone.
+
+    Parameters
+    ----------
+    account : CountedAccount
+    asked : Calibration or TableRule
+        What was asked for.
+    key : str
+    file : Path
+        Where a private table was written.
+
+    Raises
+    ------
+    LedgerError
+        If nothing was charged under the key, or something else, or its answer was not stored, or the file is not there.
+    """
+    if key not in account.ledger.book(account.account).keys:
+        raise LedgerError("a release is in the ledger once it is charged", found="no charge", remedy="Ask once more.")
+    if isinstance(asked, Calibration):
+        return _charged(asked, None, None, account, key)
+    receipt = account.ledger.charge(account.account, _table_entry(asked).to_json(), admit=account.admit, key=key)
+    return _opened_again(asked, receipt, file)
 
 
 def _not_here(found: str, remedy: str) -> LedgerError:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, cast, final
+from typing import Any, cast
 
 from bnpriv import checks
 from bnpriv.core.accounting.accountant import Accountant
@@ -16,11 +16,10 @@ from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.schema import Schema
 from bnpriv.digest import sha256
 from bnpriv.errors import LedgerError, ParameterError, Refusal
-from bnpriv.ledger.chain import canonical
 from bnpriv.ledger.external import ExternalRelease
-from bnpriv.ledger.ledger import Ledger, name_charge
-from bnpriv.ledger.rules import LOST_TABLE, Admit, is_slip
-from bnpriv.ledger.values import Account, Budget, Charge, Mark, Receipt, Uncopied
+from bnpriv.ledger.ledger import LOST_TABLE, Admit, Ledger, is_slip, name_charge
+from bnpriv.ledger.store import ledger_file
+from bnpriv.ledger.values import Account, Budget, Charge, Mark, Receipt, Uncopied, canonical
 from bnpriv.services import service
 from bnpriv.views.accountant import PRIVATE_TABLE
 
@@ -66,7 +65,6 @@ def table_fingerprint(schema: Schema, name: str) -> str:
     return sha256(repr((name, schema.records, declared)))
 
 
-@final
 @dataclass(eq=False, kw_only=True)
 class CountedAccount(Uncopied):
     """An account of a ledger, counted by the accountant.
@@ -115,6 +113,22 @@ class CountedAccount(Uncopied):
         """
         ledger, account = open_account(framework.fingerprint(), framework.schema, where, budget, name, new_name)
         return CountedAccount(framework=framework, ledger=ledger, account=account)
+
+    @staticmethod
+    def known(framework: Framework, where: str | Path, name: str) -> CountedAccount | None:
+        """Open an account that is there; None where there is no ledger yet, or no account of this name in it.
+
+        Parameters
+        ----------
+        framework, where, name
+            As of `opened`.
+        """
+        file = ledger_file(where)
+        if file is not None and not file.exists():
+            return None
+        if all(account.name != name for account in Ledger.open(where).accounts()):
+            return None
+        return CountedAccount.opened(framework, where, None, name)
 
     @property
     def budget(self) -> Budget:

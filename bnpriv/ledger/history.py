@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.accounting.entries import Entry, rounded_up
@@ -36,7 +36,6 @@ HALVINGS_OF_SCALE = 40
 """Steps of a search for the least noise at a given cost."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReleaseCost:
     """What a release adds to what was released before.
@@ -153,10 +152,7 @@ def scale_at_cost(accountant: Accountant, entry: Entry, limit: Fraction) -> floa
     for _ in range(HALVINGS_OF_SCALE):
         middle = (low + high) / 2
         total = total_with(accountant, [with_scale(entry, middle)]) if middle > 0 else None
-        if total is not None and total <= limit:
-            high = middle
-        else:
-            low = middle
+        low, high = (low, middle) if total is not None and total <= limit else (middle, high)
         if high - low <= 1e-6 * high:
             break
     return high
@@ -253,7 +249,6 @@ MOST_KEY_LETTERS = 20
 """Of a key that is listed."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Made:
     """A release that was charged.
@@ -308,7 +303,6 @@ class Made:
         }
 
 
-@final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class History(Shown):
     """What was released, in order, and what it cost; a charge counts whether or not its answer was shown.

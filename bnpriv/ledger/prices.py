@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count, takewhile
-from typing import cast, final
+from typing import cast
 
 from bnpriv.checks import LARGEST_EPSILON, LEAST_EPSILON, type_text
 from bnpriv.core.accounting.accountant import Accountant
@@ -17,9 +17,8 @@ from bnpriv.core.evidence.structural import Influences, influences
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.mechanisms.column import ColumnMechanism
+from bnpriv.core.mechanisms.law_mechanisms import TightMechanism, WassersteinMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
-from bnpriv.core.mechanisms.tight import TightMechanism
-from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.core.queries.base import GivenAnswer, Query
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
@@ -60,7 +59,6 @@ MOST_QUESTIONS_SHRUNK = 3
 """Tries to make a release add no more than its own epsilon."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class AskedAccuracy:
     """How accurate an answer is asked to be.
@@ -159,7 +157,6 @@ def _narrow(ratio: Callable[[float], float], low: float, high: float) -> None:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Chooser:
     """Chooses mechanisms for the next question, after what an accountant counted.
@@ -441,7 +438,6 @@ def _helps(calibration: Calibration, entries: Iterable[Entry]) -> Iterator[str]:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Price(Shown):
     """What a release would cost, beside those that were made; nothing is spent by asking.
@@ -623,7 +619,6 @@ def _bounded(total: float) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class NextCost:
     """What one calibration costs as the next release.
@@ -659,7 +654,6 @@ class NextCost:
         }
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class NextCosts:
     """What the calibrations of a plan cost as the next release of a session.

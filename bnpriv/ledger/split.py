@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, reduce
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,8 @@ from bnpriv.core.accounting.total import NoiseCosts, Share, shares_of
 from bnpriv.core.evidence.structural import influences
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.mechanisms.column import ColumnMechanism
+from bnpriv.core.mechanisms.law_mechanisms import TightMechanism, WassersteinMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
-from bnpriv.core.mechanisms.tight import TightMechanism
-from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.core.noise import Laplace, is_none
 from bnpriv.core.queries.asked import parts_of, stack
 from bnpriv.core.queries.base import Query
@@ -68,7 +67,6 @@ AS_CLOSE = 1e-9
 """Relative distance at which a rate, or a total, is as good as another."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AskedQuestion:
     """A question, or several that are asked as one, whose noise has one shape at every scale.
@@ -282,7 +280,6 @@ Rated = tuple[FloatArray, float]
 """Rates for questions, and the sum of the errors."""
 
 
-@final
 @dataclass(kw_only=True)
 class PlannedCosts:
     """What earlier releases and questions tell together, all at once: the accountant counts one after the other.
@@ -522,7 +519,6 @@ def told(accountant: Accountant, made: Sequence[Calibration]) -> Fraction | None
     return None if found.epsilon is None or found.kind == "estimate" else found.epsilon + beside
 
 
-@final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BudgetSplit(Shown):
     """How a budget is split over questions; nothing is spent yet.

@@ -13,13 +13,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import quote
 
 from bnpriv import checks
 from bnpriv.errors import LedgerError, MissingExtraError
-from bnpriv.ledger.chain import OPENING_LOCK, changed, found_tables, make_tables, migrate
-from bnpriv.ledger.values import Uncopied
+from bnpriv.ledger.values import OPENING_LOCK, Uncopied, changed, found_tables, make_tables, migrate
 from bnpriv.paths import JOURNALS, NO_PATH, user_path
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 class FileHandle(sqlite3.Connection):
     """A connection that knows its cursors: one that is left open keeps a lock, though the connection is closed."""
 
@@ -111,7 +109,6 @@ _ELSEWHERE = "Give the path of a file that only you, or your group, can write, o
 _ON_PURPOSE = "A new ledger is made on purpose only: by a first release with a budget, or by Ledger.open(create=True)."
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class LedgerStore(Uncopied):
     """A place that keeps a ledger.

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,9 @@ from bnpriv.core.columns import Categorical
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.noise import Laplace
 from bnpriv.core.queries.asked import count, crosstab, histogram, number_labels, parts_of, proportion, stack
-from bnpriv.core.queries.base import Indicator, Query
-from bnpriv.core.queries.builtin import Count
+from bnpriv.core.queries.base import Indicator, IntegerTerm, NormalForm, Query, columns_of, normal_form
+from bnpriv.core.queries.builtin import Count, Custom, Derived, derivation
 from bnpriv.core.queries.contribution import Leaf, cells
-from bnpriv.core.queries.custom import Custom
-from bnpriv.core.queries.derived import Derived, derivation
-from bnpriv.core.queries.normal_form import IntegerTerm, NormalForm, columns_of, normal_form
 from bnpriv.core.queries.predicates import Comparison, Constant, Truths, truth
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.core.release import Release
@@ -71,7 +68,6 @@ Unknown = frozenset[tuple[str, int]] | IntegerTerm | tuple[str, int]
 """How many records are in chosen pieces of some columns; a sum of values; or a number of an unknown function."""
 
 
-@final
 @dataclass(kw_only=True)
 class QueryMatrix:
     """Rows of queries over unknown counts.
@@ -556,7 +552,6 @@ WORKLOAD_NUMBERS = 6
 """Numbers of an answer that are printed."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class WorkloadAnswer:
     """The answer to a question of a workload.
@@ -592,7 +587,6 @@ class WorkloadAnswer:
 WORKLOAD_NEXT = "Next: session.release_workload(workload) charges it and works out all answers. Nothing is spent yet."
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Workload(Shown):
     """What is asked in place of many questions, and how their answers follow; nothing is spent yet.

@@ -11,9 +11,8 @@ import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray
 from bnpriv.core.distributions import Atoms, log_sum_exp, magnitude
-from bnpriv.core.gaussian_mixture import NormalMixture
 from bnpriv.core.noise import DiscreteLaplace, Gaussian, Laplace, NoNoise
-from bnpriv.core.privacy_curves import LaplacePair, common_logs, from_left, from_right, smoothing_error
+from bnpriv.core.privacy_curves import LaplacePair, NormalMixture, common_logs, from_left, from_right, smoothing_error
 from bnpriv.errors import LawError, Refusal, SizeError
 from bnpriv.loss.views import LossCells, losses
 from bnpriv.mechanisms.gaussian.laws import CELL_MASS_ERROR, LOG_RATIO_ERROR

@@ -9,16 +9,22 @@ if TYPE_CHECKING:
     from bnpriv.core.mechanisms.certificate import Certificate as Certificate, Decision as Decision
     from bnpriv.core.mechanisms.column import ColumnMechanism as ColumnMechanism
     from bnpriv.core.mechanisms.law_decision import LawDecision as LawDecision
+    from bnpriv.core.mechanisms.law_mechanisms import (
+        TightMechanism as TightMechanism,
+        WassersteinMechanism as WassersteinMechanism,
+    )
     from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism as MarkovQuiltMechanism
-    from bnpriv.core.mechanisms.tight import TightMechanism as TightMechanism
-    from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism as WassersteinMechanism
     from bnpriv.mechanisms.baselines import (
         GroupPrivacyMechanism as GroupPrivacyMechanism,
         RecordPrivacyMechanism as RecordPrivacyMechanism,
     )
     from bnpriv.mechanisms.chain import ChainDecision as ChainDecision, MarkovChainMechanism as MarkovChainMechanism
-    from bnpriv.mechanisms.gaussian.attribute import AttributeGaussianMechanism as AttributeGaussianMechanism
-    from bnpriv.mechanisms.gaussian.covariance import (
+    from bnpriv.mechanisms.directional import (
+        DirectionalMechanism as DirectionalMechanism,
+        ExpectedValueMechanism as ExpectedValueMechanism,
+    )
+    from bnpriv.mechanisms.gaussian.mechanisms import (
+        AttributeGaussianMechanism as AttributeGaussianMechanism,
         DirectionalUncertaintyMechanism as DirectionalUncertaintyMechanism,
         EigenvectorMechanism as EigenvectorMechanism,
         OptimalGaussianMechanism as OptimalGaussianMechanism,
@@ -27,10 +33,6 @@ if TYPE_CHECKING:
     from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism as OptimalMechanism
     from bnpriv.mechanisms.plan import STANDARD as STANDARD
     from bnpriv.mechanisms.quantization import QuantizationMechanism as QuantizationMechanism
-    from bnpriv.mechanisms.translations.directional import (
-        DirectionalMechanism as DirectionalMechanism,
-        ExpectedValueMechanism as ExpectedValueMechanism,
-    )
     from bnpriv.mechanisms.usefulness import Usefulness as Usefulness
 
 

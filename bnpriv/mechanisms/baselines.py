@@ -7,10 +7,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, NamedTuple, final
+from typing import ClassVar, NamedTuple
 
 from bnpriv import checks
-from bnpriv.bound import Bound, Kind, up, weakest
+from bnpriv.bound import Bound, Kind, halved, up, weakest
 from bnpriv.core.accounting.entries import Entry, rounded_up as least_double
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.evidence.constraints import Constraint, LawPair, RecordPair
@@ -21,8 +21,7 @@ from bnpriv.core.mechanisms.certificate import Certificate
 from bnpriv.core.mechanisms.column import ColumnMechanism, columns_refusal, noise_for
 from bnpriv.core.mechanisms.k_fold import Coupled
 from bnpriv.core.mechanisms.law_decision import are_normal, distance_of, moved_by
-from bnpriv.core.mechanisms.tight import TightMechanism, record_loss
-from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
+from bnpriv.core.mechanisms.law_mechanisms import TightMechanism, WassersteinMechanism, record_loss
 from bnpriv.core.mechanisms.weights import Found
 from bnpriv.core.noise import ContinuousNoise, Gaussian, Laplace, Noise
 from bnpriv.core.privacy_curves import LaplacePair
@@ -218,13 +217,7 @@ def least_level(excess: Callable[[float], float], delta: float, most: float) -> 
     low, high = 0.0, min(1.0, most)
     while high < most and excess(high) > delta:
         low, high = high, min(1.5 * high, most)
-    for _ in range(LEVEL_STEPS):
-        middle = (low + high) / 2
-        if excess(middle) <= delta:
-            high = middle
-        else:
-            low = middle
-    return high
+    return halved(low, high, lambda level: excess(level) <= delta, LEVEL_STEPS)[1]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -287,7 +280,6 @@ class _HidesRecords:
         )
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class GroupPrivacyMechanism(_HidesRecords, Mechanism):
     """Noise that hides any change of a group of records; a baseline, which `plan` shows only when it is passed.
@@ -335,7 +327,6 @@ class GroupPrivacyMechanism(_HidesRecords, Mechanism):
         return framework.schema.records if self.size is None else self.size
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class RecordPrivacyMechanism(_HidesRecords, Mechanism):
     """Noise that hides any change of one record; a baseline, which `plan` shows only when it is passed.

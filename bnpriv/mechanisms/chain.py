@@ -16,9 +16,8 @@ from bnpriv.core.mechanisms.weights import Found
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.sensitivity import record_sensitivity
 from bnpriv.errors import Refusal
-from bnpriv.kinds.chain.column import SpectralBound, spectral_refusal
+from bnpriv.kinds.chain.column import ChainQuilt, ExactInfluence, SpectralBound, chain_scale, spectral_refusal
 from bnpriv.kinds.chain.network import MarkovChain
-from bnpriv.kinds.chain.search import ChainQuilt, ExactInfluence, chain_scale
 from bnpriv.text import Json, by_times, number_text
 
 # --------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import cast
 import numpy as np
 
 from bnpriv import checks
-from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, up, weakest
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, halved, up, weakest
 from bnpriv.core.evidence.structural import Influences, influences
 from bnpriv.core.influence.base import Influence, influence_of
 from bnpriv.core.mechanisms.base import Calibration
@@ -466,12 +466,7 @@ def _doubling(attributes: tuple[tuple[_Candidate, ...], ...], most: float) -> fl
 
 def _largest(holds: Callable[[float], bool], low: float, high: float, steps: int) -> float:
     """Return a number for which something holds that holds for `low`, close to where it ends."""
-    if holds(high):
-        return high
-    for _ in range(steps):
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    return high if holds(high) else halved(low, high, lambda factor: not holds(factor), steps)[0]
 
 
 def _holds_always(candidates: tuple[_Candidate, ...], most: float) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, down, up, weakest
-from bnpriv.core.evidence.dataset import Counts, law_of_one_record
+from bnpriv.core.evidence.laws import Counts, law_of_one_record
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.noise import is_none
@@ -26,7 +26,7 @@ from bnpriv.mechanisms.optimal.supports import Constraints
 from bnpriv.text import Json, lower_text, number_text
 
 if TYPE_CHECKING:
-    from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+    from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy
 
 # --------------------------------------------------------------------------------------------------
 # A framework that hides fewer pairs of secrets than another: no mechanism that hides more errs by less.

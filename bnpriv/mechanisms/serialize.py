@@ -22,20 +22,19 @@ from bnpriv.core.frameworks.question import AttributeFramework, Framework, own_q
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.noise import Noise, Scaled
-from bnpriv.core.queries.base import GivenAnswer, Indicator, Query
+from bnpriv.core.queries.base import GivenAnswer, Indicator, IntegerTerm, Query, Steps, normal_form
+from bnpriv.core.queries.builtin import Custom
 from bnpriv.core.queries.contribution import cleaned
-from bnpriv.core.queries.custom import Custom
-from bnpriv.core.queries.normal_form import IntegerTerm, Steps, normal_form
 from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
 from bnpriv.core.schema import Column, Schema, has_gaps
 from bnpriv.core.secrets import Apart, Interval, IntervalPairs, Pair, Secret, SecretPair, ValuesApart, of_states
 from bnpriv.errors import CertificateError, ParameterError, QueryError
 from bnpriv.kind import kind_of, notion_of
 from bnpriv.kinds.public_records import PublicRecords
+from bnpriv.mechanisms.directional import DirectionalLaplace
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.stored import Record, differences, field_of, inner, read_record
-from bnpriv.mechanisms.translations.noise import DirectionalLaplace
 from bnpriv.services import service
 from bnpriv.text import Json
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, final
+from typing import Literal
 
 import numpy as np
 
@@ -17,11 +17,10 @@ from bnpriv.core.distributions import Normal
 from bnpriv.core.frameworks.question import Framework, own_query
 from bnpriv.core.noise import Gaussian, Laplace, Noise, NoNoise, is_none
 from bnpriv.core.queries.asked import AnswerPart
-from bnpriv.core.queries.base import GivenAnswer, Query
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import GivenAnswer, Query, normal_form
+from bnpriv.mechanisms.directional import DirectionalLaplace
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
-from bnpriv.mechanisms.translations.noise import DirectionalLaplace
 from bnpriv.text import and_text, upper_percent
 
 # --------------------------------------------------------------------------------------------------
@@ -42,7 +41,6 @@ LEVEL = 0.95
 WITHOUT_DATA = "what is released does not depend on the data."
 
 
-@final
 @dataclass(frozen=True)
 class PartUse:
     """How large the error of a part of the answer is against its range.
@@ -64,7 +62,6 @@ class PartUse:
     error: float
 
 
-@final
 @dataclass(frozen=True)
 class Usefulness:
     """How large the error is against the range of the answer; true when the answer still says something.

@@ -17,10 +17,9 @@ from bnpriv import checks
 from bnpriv.bound import FloatArray, IntArray
 from bnpriv.core.columns import Categorical, Category
 from bnpriv.core.interrupts import interruptible
-from bnpriv.core.queries.base import Indicator, Query
+from bnpriv.core.queries.base import Indicator, IntegerTerm, NormalForm, Query, normal_form
+from bnpriv.core.queries.builtin import Custom
 from bnpriv.core.queries.contribution import COMPARED, Leaf, holds_category, holds_number
-from bnpriv.core.queries.custom import Custom
-from bnpriv.core.queries.normal_form import IntegerTerm, NormalForm, normal_form
 from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, Truths, truth
 from bnpriv.core.schema import Column, NumberColumn, Schema, fill_of, has_gaps, is_whole
 from bnpriv.errors import BnprivError, DataError, QueryError, SizeError
@@ -882,7 +881,7 @@ def try_sensitivity(query: Custom, schema: Schema, *, trials: int = 20) -> None:
 
     Examples
     --------
-    >>> from bnpriv.core.queries.custom import custom
+    >>> from bnpriv.core.queries.builtin import custom
     >>> from bnpriv.core.schema import Real
     >>> schema = Schema(records=100, columns={"height": Real(120, 220)})
     >>> try_sensitivity(custom(lambda table: table["height"].max(), columns=["height"], sensitivity=100), schema)

@@ -421,7 +421,7 @@ def is_csv(data: object) -> bool:
     if is_database(data) or not isinstance(data, (str, os.PathLike)):
         return False
     path = user_path(cast("str | os.PathLike[str]", data))
-    return path.suffix.lower() == ".csv" and not os.path.isdir(path)
+    return path.suffix.lower() in (".csv", ".tsv") and not os.path.isdir(path)
 
 
 def is_data(path: Path) -> bool:
@@ -429,7 +429,7 @@ def is_data(path: Path) -> bool:
     try:
         if path.is_dir():
             return all(stat.S_ISREG(file.stat().st_mode) for file in path.glob("*.parquet"))
-        return path.suffix.lower() in (".parquet", ".csv") and stat.S_ISREG(path.stat().st_mode)
+        return path.suffix.lower() in (".parquet", ".csv", ".tsv") and stat.S_ISREG(path.stat().st_mode)
     except (OSError, ValueError):
         return False
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from bnpriv.bound import FloatArray
-from bnpriv.core.draws import missed
+from bnpriv.core.distributions import missed
 from bnpriv.core.evidence.constraints import Laws, plain_laws
 from bnpriv.core.evidence.structural import influences
 from bnpriv.core.frameworks.guarantee import Guarantee
@@ -22,15 +22,14 @@ from bnpriv.core.mechanisms.weights import RULES
 from bnpriv.core.networks.base import Posterior, drivers
 from bnpriv.core.noise import is_none
 from bnpriv.core.queries.base import GivenAnswer, Query
-from bnpriv.core.queries.derived import Derived, derivation
+from bnpriv.core.queries.builtin import Derived, derivation
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.kinds.density.network import MOST_DRAWS
 from bnpriv.kinds.draws.laws import SampledLaws
 from bnpriv.kinds.draws.parameter_draws import ParameterDraws
-from bnpriv.mechanisms.more_draws import draws_needed
 from bnpriv.mechanisms.optimal.channel import OVER_ALL, Channel
-from bnpriv.mechanisms.plan import Plan
+from bnpriv.mechanisms.plan import Plan, draws_needed
 from bnpriv.mechanisms.proved_limit import Limit
 from bnpriv.mechanisms.usefulness import LEVEL, WITHOUT_DATA, UsefulnessWord
 from bnpriv.render import document as doc

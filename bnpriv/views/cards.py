@@ -20,6 +20,7 @@ from bnpriv.kind import kind_of, notion_of
 from bnpriv.render import document as doc
 from bnpriv.render.as_text import LINES_PRINTED, PRINTED_WIDTH
 from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html
+from bnpriv.tables.readings import FIRST_DAY, day_text
 from bnpriv.text import (
     SPELLED,
     and_text,
@@ -85,19 +86,26 @@ def graph_nodes(graph: Graph, names: Iterable[str]) -> tuple[str, ...]:
 
 def network_drawing(network: Network, protected: Sequence[str]) -> tuple[doc.Block, ...]:
     """Return the network with what is protected marked; nothing where it is one node, or too large to be read."""
-    graph = model_graph(network)
+    return graph_drawing(model_graph(network), shown_edges(network), network_text(network), protected)
+
+
+def graph_drawing(
+    graph: Graph, shares: Mapping[tuple[str, str], str], text: str, protected: Sequence[str] = ()
+) -> tuple[doc.Block, ...]:
+    """Return edges, each with its share of the models, drawn between the nodes of a graph; nothing where too large."""
     if not 1 < len(graph.nodes) <= MOST_DRAWN:
         return ()
-    shares = shown_edges(network)
+    roles = dict.fromkeys(graph_nodes(graph, protected), "protected")
+    told = "Protected attributes have a double border." if roles else ""
     drawing = Drawing(
         nodes=graph.nodes,
         edges=tuple(shares),
         shares=shares,
-        roles=dict.fromkeys(graph_nodes(graph, protected), "protected"),
+        roles=roles,
         title="The network",
-        desc=f"{network_text(network)}. Protected attributes have a double border.",
+        desc=f"{text}. {told}".strip(),
     )
-    return (doc.Figure(graph_html(drawing), "Protected attributes have a double border."),)
+    return (doc.Figure(graph_html(drawing), told),)
 
 
 def model_graph(network: Network) -> Graph:
@@ -115,14 +123,13 @@ def network_document(network: Network) -> doc.Document:
     text, graph = network_text(network), model_graph(network)
     kind, _, size = text.partition(": ")
     shares = shown_edges(network)
-    drawing = Drawing(nodes=graph.nodes, edges=tuple(shares), shares=shares, title="The network", desc=f"{text}.")
     some = {edge: share for edge, share in shares.items() if share}
     table = doc.Table(
         caption="Edges that some models have and others have not",
         header=("edge", "models"),
         rows=[(f"{above} - {below}", share) for (above, below), share in some.items()],
     )
-    drawn = (doc.Figure(graph_html(drawing)),) if 1 < len(graph.nodes) <= MOST_DRAWN else ()
+    drawn = graph_drawing(graph, shares, text)
     foretold = kind_of(network).foretold(network)
     facts = [doc.fact("Attributes", (doc.Names(network.attributes),))] if not drawn else []
     facts += [doc.fact("Read", *network.reading.notes)] if network.reading.notes else []
@@ -207,6 +214,42 @@ def _described(column: Column) -> tuple[str, str, str]:
     raw = sum(map(len, column.coarsen.values()))
     coarser = f", which {raw:,} more labels count as" if raw else ""
     return kind, _cut(column.categories) + coarser, str(column.missing)
+
+
+def column_words(column: Column, dates: str = "", codes: Sequence[float] = ()) -> tuple[str, str]:
+    """What a column may hold, and what a gap, or a code of one, counts as: in words for everybody.
+
+    Parameters
+    ----------
+    column : Column
+    dates : str
+        How its dates are written; empty where it holds none.
+    codes : sequence of float
+        Numbers that stand for a missing value.
+
+    Examples
+    --------
+    >>> column_words(Binned((0, 18, 65, 90), within="whole numbers"), codes=(99,))
+    ('whole numbers 0 to 90, in 3 bins cut at 18 and 65', 'A gap, or 99, counts as 45')
+    """
+    coded = [_end(code, dates) for code in codes]
+    gap = f"A gap, or {and_text(coded).replace(' and ', ' or ')}," if coded else "A gap"
+    if isinstance(column, Categorical):
+        gap, filled = "A gap, or a label that is not listed,", visible(str(column.missing))
+        listed = _cut([shorten(visible(str(each)), 24) for each in column.categories])
+        what = f"{len(column.categories):,} labels: {listed}"
+    else:
+        filled = _end(fill_of(column), dates)
+        kind = "dates" if dates else "whole numbers" if column.whole else "numbers"
+        what = f"{kind} {_end(column.lower, dates)} to {_end(column.upper, dates)}"
+        if isinstance(column, Binned):
+            cuts = [_end(each, dates) for each in column.edges[1:-1]]
+            what += f", in {len(cuts) + 1} bins cut at {and_text(cuts)}" if cuts else ", in one bin"
+    return what, f"{gap} meets no condition" if has_gaps(column) else f"{gap} counts as {filled}"
+
+
+def _end(number: float, dates: str) -> str:
+    return day_text(number) if dates and abs(number) < FIRST_DAY else f"{number:,.10g}"
 
 
 def _cut(labels: Sequence[Category]) -> str:

@@ -11,8 +11,8 @@ import numpy as np
 
 from bnpriv.core.columns import State
 from bnpriv.core.influence.base import Influence, draw_points, plain_text
+from bnpriv.core.influence.finite import independent_parts, joint_law
 from bnpriv.core.influence.quilts import MarkovQuilt
-from bnpriv.core.influence.ratios import independent_parts, joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.graph import Graph
 from bnpriv.core.secrets import SecretPair, side_text

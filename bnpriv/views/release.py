@@ -20,8 +20,7 @@ from bnpriv.core.mechanisms.certificate import posterior_of
 from bnpriv.core.noise import is_none
 from bnpriv.core.queries.asked import parts_of
 from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.builtin import Count, Difference, Mean, Proportion, Total
-from bnpriv.core.queries.derived import Span, derivation
+from bnpriv.core.queries.builtin import Count, Difference, Mean, Proportion, Span, Total, derivation
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.core.release import INTERVAL_LEVEL, Release
 from bnpriv.core.schema import Schema
@@ -397,18 +396,19 @@ def _answered(values: Sequence[float] | None, scale: float) -> str:
     return f": {', '.join(shorter([shown_number(value, 6 * scale) for value in values]))}{noise}"
 
 
-def session_statement(session: Any, guarantee: Guarantee, budget: Any, decided: Any = None) -> Statement:
+def session_statement(account: Any, history: Any, where: str, decided: Any = None) -> Statement:
     """The statement on all that was released within one budget; see `Session.statement`."""
-    releases, answers = session.history.releases, session.answers
+    releases, answers, budget = history.releases, account.answers, account.budget
+    guarantee = account.accountant.guarantee(float(budget.delta))
     asked = [
         f"{made.number}. {visible(made.entry.text)}{_answered(answers.get(made.number), made.entry.scale)}"
         for made in releases[:MOST_ASKED_SHOWN]
     ]
     more = [f"and {len(releases) - MOST_ASKED_SHOWN:,} more"] if len(releases) > MOST_ASKED_SHOWN else []
     days = sorted({made.time[: len("2026-01-01")] for made in releases})
-    kept = Path(str(session.ledger)).name.partition("?")[0]  # no folder, no password
+    kept = Path(where).name.partition("?")[0]  # no folder, no password
     ledger = (
-        doc.fact("Hash of the ledger's last row", (doc.Code(session.head),)),
+        doc.fact("Hash of the ledger's last row", (doc.Code(account.head),)),
         doc.fact("To check the ledger again", (doc.Code(shlex.join(["bnpriv", "ledger", "verify", kept])),)),
     )
     outside = sum(made.entry.record is not None for made in releases)
@@ -419,11 +419,11 @@ def session_statement(session: Any, guarantee: Guarantee, budget: Any, decided: 
     return Statement(
         lines=(f"answers to {questions}, kept in the ledger", *asked, *more),
         it="all that was released",
-        schema=session.framework.schema,
+        schema=account.framework.schema,
         guarantee=guarantee,
-        said=_said(session.framework, decided),
+        said=_said(account.framework, decided),
         checked=(sureness_fact(guarantee), *ledger),
-        framework=session.framework,
+        framework=account.framework,
         needs_model=any(made.entry.family != "column" for made in releases),
         real_records=any(made.entry.mechanism == PRIVATE_TABLE for made in releases),
         outside=outside > 0,

@@ -13,9 +13,9 @@ from bnpriv.core.queries.asked import number_labels
 from bnpriv.core.queries.base import Query
 from bnpriv.core.schema import Schema
 from bnpriv.kind import kind_of
+from bnpriv.mechanisms.directional import DirectionalLaplace
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
-from bnpriv.mechanisms.translations.noise import DirectionalLaplace
 from bnpriv.render.document import Code, Paragraph, Table, Text
 from bnpriv.text import and_text, number_text
 

@@ -7,8 +7,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.evidence.structural import influences
+from bnpriv.core.influence.base import Losses
 from bnpriv.core.influence.finite import losses_of
-from bnpriv.core.influence.losses import Losses
 from tests import oracles
 from tests.seeds import seeds
 

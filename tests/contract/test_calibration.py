@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.mechanisms.quilt_search import scales
+from bnpriv.core.mechanisms.quilt import scales
 from bnpriv.errors import CertificateError, ParameterError, QueryError, RefusedError, SchemaError
 from bnpriv.mechanisms.plan import STANDARD
 

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.kinds.chain.column import SpectralBound
+from bnpriv.kinds.chain.column import ExactInfluence, SpectralBound, chain_scale
 from bnpriv.kinds.chain.network import MarkovChain
-from bnpriv.kinds.chain.search import ExactInfluence, chain_scale
 
 Starts = ("given", "stationary", "any")
 
@@ -319,9 +318,9 @@ def test_other_queries_and_frameworks_are_refused() -> None:
 
 def test_a_law_that_settles_early_is_never_below_all_paths(monkeypatch) -> None:
     """Also where the first steps visit states to which the chain never comes back."""
-    from bnpriv.kinds.chain import steps
+    from bnpriv.kinds.chain import column
 
-    monkeypatch.setattr(steps, "SETTLED", 50.0)
+    monkeypatch.setattr(column, "SETTLED", 50.0)
     rng = np.random.default_rng(7)
     settled = 0
     for k in range(150):

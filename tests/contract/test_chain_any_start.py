@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.kinds.chain import steps
+from bnpriv.kinds.chain import column
+from bnpriv.kinds.chain.column import ExactInfluence, chain_scale, together
 from bnpriv.kinds.chain.network import MarkovChain
-from bnpriv.kinds.chain.search import ExactInfluence, chain_scale, together
 from tests.contract.test_chain import brute_force, output_epsilon, paths, quilts, told
 
 RARE = 1e-12
@@ -72,17 +72,17 @@ def test_influences_are_the_largest_over_all_starts() -> None:
     assert infinite > 100
 
 
-def influence_of(exact: ExactInfluence, group: steps.Step, step: int, quilt: tuple[int, ...]) -> float:
+def influence_of(exact: ExactInfluence, group: column.Step, step: int, quilt: tuple[int, ...]) -> float:
     sides = [exact.left(group, step - each) if each < step else exact.right(group, each - step) for each in quilt]
     return max(0.0, float((sides[0] if len(sides) == 1 else together(*sides)).max()))
 
 
 @pytest.mark.parametrize("settled", [1e-11, 50.0])
-@pytest.mark.parametrize("work", [steps.MOST_COMPARISONS, 60, 1])
+@pytest.mark.parametrize("work", [column.MOST_COMPARISONS, 60, 1])
 def test_scores_cover_every_start(settled: float, work: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where steps are put together early."""
-    monkeypatch.setattr(steps, "SETTLED", settled)
-    monkeypatch.setattr(steps, "MOST_COMPARISONS", work)
+    monkeypatch.setattr(column, "SETTLED", settled)
+    monkeypatch.setattr(column, "MOST_COMPARISONS", work)
     rng = np.random.default_rng(202)
     for number in range(24):
         k, length = int(rng.integers(2, 4)), int(rng.integers(2, 6))
@@ -96,7 +96,7 @@ def test_scores_cover_every_start(settled: float, work: int, monkeypatch: pytest
 
 @pytest.mark.parametrize("longest", [1, 2, 3])
 def test_laws_that_are_no_longer_told_apart_count_as_any(longest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "MOST_DISTINCT_STEPS", longest)
+    monkeypatch.setattr(column, "MOST_DISTINCT_STEPS", longest)
     rng = np.random.default_rng(204)
     for number in range(24):
         k, length = int(rng.integers(2, 4)), int(rng.integers(2, 6))
@@ -169,14 +169,14 @@ def test_what_one_side_rules_out_is_not_lost_where_the_other_is_no_constraint() 
     class Crossed:
         entries = 1
 
-        def steps(self, length: int) -> Iterator[steps.Step]:
+        def steps(self, length: int) -> Iterator[column.Step]:
             mask = np.ones(2, dtype=bool)
-            yield steps.Step(first=1, last=length, odds=np.zeros((1, 1)), masks=[mask], error=0.0)
+            yield column.Step(first=1, last=length, odds=np.zeros((1, 1)), masks=[mask], error=0.0)
 
-        def left(self, step: steps.Step, a: int) -> np.ndarray:
+        def left(self, step: column.Step, a: int) -> np.ndarray:
             return np.array([-np.inf])
 
-        def right(self, step: steps.Step, b: int) -> np.ndarray:
+        def right(self, step: column.Step, b: int) -> np.ndarray:
             return np.array([np.inf])
 
     found = chain_scale([9], 1.0, Crossed())

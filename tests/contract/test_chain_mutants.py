@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.kinds.chain.search import ChainQuilt, ExactInfluence, _StepSearch, chain_scale
-from bnpriv.kinds.chain.steps import Factors, Step
+from bnpriv.kinds.chain.column import ChainQuilt, ExactInfluence, Factors, Step, _StepSearch, chain_scale
 from tests.contract.test_chain import brute_force, random_chain
 from tests.contract.test_gaussian_network import mahalanobis, random_network
 

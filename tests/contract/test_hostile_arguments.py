@@ -21,8 +21,8 @@ from bnpriv.core.distributions import Normal
 from bnpriv.core.noise import Laplace
 from bnpriv.lab.attacks.likelihood_ratio import likelihood_ratio_attack
 from bnpriv.lab.attacks.shadow import shadow_attack
+from bnpriv.mechanisms.directional import DirectionalLaplace
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
-from bnpriv.mechanisms.translations.noise import DirectionalLaplace
 from tests.later import Later
 
 pd = Later("pandas")

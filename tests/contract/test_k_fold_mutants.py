@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-import bnpriv.core.gaussian_mixture as mixture_module
 import bnpriv.core.mechanisms.k_fold as composition_module
 import bnpriv.core.mechanisms.k_fold as k_fold_module
-import bnpriv.core.mechanisms.tight as tight_module
+import bnpriv.core.mechanisms.law_mechanisms as tight_module
 import bnpriv.core.privacy_curves as laplace_module
+import bnpriv.core.privacy_curves as mixture_module
 from bnpriv.core.evidence.constraints import RecordPair
 from bnpriv.core.gaussian_curve import gaussian_delta
 from bnpriv.core.mechanisms.k_fold import Coupled, LossMasses, bounded_scale, composed_delta, sums_of_records

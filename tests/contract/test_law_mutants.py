@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-import bnpriv.core.evidence.dataset as dataset_module
+import bnpriv.core.evidence.laws as dataset_module
 import bnpriv.core.evidence.laws as parameters_module
 import bnpriv.core.mechanisms.base as search_module
-import bnpriv.core.mechanisms.tight as tight_module
-import bnpriv.core.mechanisms.wasserstein as wasserstein_module
+import bnpriv.core.mechanisms.law_mechanisms as tight_module
+import bnpriv.core.mechanisms.law_mechanisms as wasserstein_module
 import bnpriv.core.privacy_curves as laplace_module
 import bnpriv.core.privacy_curves as product_module
 from bnpriv.core.whole_numbers import WholeLaw

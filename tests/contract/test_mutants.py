@@ -11,8 +11,8 @@ import pytest
 
 import bnpriv as bp
 import bnpriv.core.evidence.structural as evidence_module
-import bnpriv.core.influence.ratios as ratios_module
-import bnpriv.core.mechanisms.quilt_search as quilt_module
+import bnpriv.core.influence.finite as ratios_module
+import bnpriv.core.mechanisms.quilt as quilt_module
 from bnpriv.core.networks.graph import Graph
 from bnpriv.core.secrets import SecretPair
 from tests import oracles

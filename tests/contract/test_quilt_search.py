@@ -12,12 +12,11 @@ import pytest
 import bnpriv as bp
 import bnpriv.core.influence.finite as witness_module
 import bnpriv.core.mechanisms.quilt as quilt_module
-import bnpriv.core.mechanisms.quilt_search as search_module
+import bnpriv.core.mechanisms.quilt as search_module
 import bnpriv.core.networks.factors as factors_module
 from bnpriv.core.evidence.structural import influences
 from bnpriv.core.influence.base import influence_of
-from bnpriv.core.influence.finite import lower_bound
-from bnpriv.core.influence.ratios import PartBound, RatioTables
+from bnpriv.core.influence.finite import PartBound, RatioTables, lower_bound
 from bnpriv.core.networks.graph import Graph
 from bnpriv.core.secrets import SecretPair, pairs_of
 from tests import oracles

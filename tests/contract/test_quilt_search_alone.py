@@ -9,9 +9,9 @@ import pytest
 
 import bnpriv as bp
 import bnpriv.core.influence.finite as finite_module
+import bnpriv.core.influence.finite as ratios_module
 import bnpriv.core.influence.largest_ratio as assignments_module
-import bnpriv.core.influence.ratios as ratios_module
-import bnpriv.core.mechanisms.quilt_search as search_module
+import bnpriv.core.mechanisms.quilt as search_module
 from tests.contract.test_quilt_search import test_scale_equals_the_least_over_all_sets as equals_the_least
 from tests.unit.core.influence.test_bounded_parts import LEAVES, SMALL_WORK, two_sides
 

@@ -350,7 +350,7 @@ def test_declared_laws_of_fractions_pay_for_rounding(mechanism: bp.types.Mechani
 
 def test_a_secret_stands_for_every_value_that_is_rounded_to_it() -> None:
     """A mean over numbers so large that a double of it stands for many totals."""
-    from bnpriv.core.evidence.dataset import Counts, meant
+    from bnpriv.core.evidence.laws import Counts, meant
 
     counts = Counts(n=1000, low=Fraction(2**50), unit=Fraction(1, 1000))
     assert len(counts.possible(frozenset({2.0**50 + 0.5}))) > 200

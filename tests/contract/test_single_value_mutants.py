@@ -11,8 +11,8 @@ import pytest
 from bnpriv.bound import Bound
 from bnpriv.core.evidence import structural
 from bnpriv.core.queries import sensitivity
-from bnpriv.kinds.chain import search, steps
-from bnpriv.kinds.chain.steps import Factors
+from bnpriv.kinds.chain import column
+from bnpriv.kinds.chain.column import Factors
 from bnpriv.mechanisms import chain
 from tests.contract import test_chain_any_start as any_start, test_single_values as single
 
@@ -76,20 +76,20 @@ def test_the_rounding_of_one_output_counts_for_all(monkeypatch: pytest.MonkeyPat
 
 
 def test_states_are_ruled_out_one_step_too_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = steps._reached
-    monkeypatch.setattr(steps, "_reached", lambda matrix: real(matrix)[1:] or real(matrix))
+    real = column._reached
+    monkeypatch.setattr(column, "_reached", lambda matrix: real(matrix)[1:] or real(matrix))
     assert started()
 
 
 def test_odds_of_one_step_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = steps._from_any_start
+    real = column._from_any_start
 
     class Later(Factors):  # type: ignore[misc]
         def left(self, a: int, seen: np.ndarray) -> np.ndarray:
             return super().left(a + 1, seen)
 
     monkeypatch.setattr(
-        steps,
+        column,
         "_from_any_start",
         lambda chain, model, length, factors: real(chain, model, length, Later(factors.matrix)),
     )
@@ -108,5 +108,5 @@ def test_what_rules_out_on_one_side_counts_as_nothing(monkeypatch: pytest.Monkey
             both = left + right
         return np.where(np.isfinite(both), both, -np.inf)
 
-    monkeypatch.setattr(search, "together", lost)
+    monkeypatch.setattr(column, "together", lost)
     assert started()

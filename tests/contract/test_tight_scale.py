@@ -12,7 +12,7 @@ from bnpriv.core.distributions import Atoms
 from bnpriv.core.evidence.constraints import Constraint, LawPair
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.mechanisms.base import least_scale
-from bnpriv.core.mechanisms.wasserstein import _DistanceSearch
+from bnpriv.core.mechanisms.law_mechanisms import _DistanceSearch
 from bnpriv.core.privacy_curves import LaplacePair
 from bnpriv.errors import Refusal
 from tests import oracles

@@ -7,20 +7,17 @@ from collections.abc import Mapping
 TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/contract/test_chain.py": (
         "bnpriv/kinds/chain/network.py",
-        "bnpriv/kinds/chain/search.py",
+        "bnpriv/kinds/chain/column.py",
     ),
     "tests/contract/test_gaussian_network.py": ("bnpriv/kinds/gaussian/influence.py",),
     "tests/contract/test_hostile_arguments.py": ("bnpriv/errors.py",),
-    "tests/contract/test_law_mechanisms.py": ("bnpriv/core/mechanisms/wasserstein.py",),
+    "tests/contract/test_law_mechanisms.py": ("bnpriv/core/mechanisms/law_mechanisms.py",),
     "tests/contract/test_optimal.py": (
         "bnpriv/mechanisms/optimal/program.py",
         "bnpriv/mechanisms/optimal/supports.py",
     ),
-    "tests/contract/test_quilt_scale.py": (
-        "bnpriv/core/mechanisms/quilt.py",
-        "bnpriv/core/mechanisms/quilt_search.py",
-    ),
-    "tests/contract/test_quilt_search.py": ("bnpriv/core/mechanisms/quilt_search.py",),
+    "tests/contract/test_quilt_scale.py": ("bnpriv/core/mechanisms/quilt.py",),
+    "tests/contract/test_quilt_search.py": ("bnpriv/core/mechanisms/quilt.py",),
     "tests/contract/test_stored_channel.py": ("bnpriv/mechanisms/stored.py",),
     "tests/contract/test_toy_kind.py": ("bnpriv/kind.py",),
     "tests/contract/test_verbs_by_kinds.py": (
@@ -41,16 +38,12 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/ledger/counted.py",
     ),
     "tests/unit/core/evidence/test_binned_laws.py": (
-        "bnpriv/core/evidence/dataset.py",
         "bnpriv/core/evidence/laws.py",
         "bnpriv/core/evidence/records.py",
         "bnpriv/core/evidence/structural.py",
         "bnpriv/lab/attacks/shadow.py",
     ),
-    "tests/unit/core/evidence/test_conditional_posteriors.py": (
-        "bnpriv/kinds/draws/believed.py",
-        "bnpriv/kinds/draws/laws.py",
-    ),
+    "tests/unit/core/evidence/test_conditional_posteriors.py": ("bnpriv/kinds/draws/laws.py",),
     "tests/unit/core/evidence/test_disjoint_properties.py": ("bnpriv/core/secrets.py",),
     "tests/unit/core/evidence/test_interval_framework.py": (
         "bnpriv/core/evidence/structural.py",
@@ -65,7 +58,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/unit/core/frameworks/test_frameworks.py": (
         "bnpriv/core/frameworks/pairs.py",
         "bnpriv/core/frameworks/question.py",
-        "bnpriv/core/frameworks/value.py",
+        "bnpriv/core/frameworks/attributes.py",
     ),
     "tests/unit/core/frameworks/test_guarantee.py": (
         "bnpriv/core/frameworks/guarantee.py",
@@ -73,8 +66,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/views/cards.py",
     ),
     "tests/unit/core/frameworks/test_level.py": (
-        "bnpriv/core/frameworks/dataset.py",
-        "bnpriv/core/frameworks/distributional.py",
+        "bnpriv/core/frameworks/attributes.py",
         "bnpriv/core/frameworks/question.py",
         "bnpriv/views/cards.py",
     ),
@@ -90,18 +82,17 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     ),
     "tests/unit/core/influence/test_interval_influence.py": (
         "bnpriv/kinds/chain/column.py",
-        "bnpriv/kinds/chain/steps.py",
         "bnpriv/kinds/density/influence.py",
         "bnpriv/kinds/interval.py",
     ),
-    "tests/unit/core/influence/test_largest_ratio.py": ("bnpriv/core/influence/ratios.py",),
+    "tests/unit/core/influence/test_largest_ratio.py": ("bnpriv/core/influence/finite.py",),
     "tests/unit/core/influence/test_matrix_reasons.py": (
         "bnpriv/lab/matrix.py",
         "bnpriv/types.py",
         "bnpriv/views/influence.py",
     ),
     "tests/unit/core/influence/test_quilts.py": ("bnpriv/views/influence.py",),
-    "tests/unit/core/influence/test_search_stopped.py": ("bnpriv/core/influence/ratios.py",),
+    "tests/unit/core/influence/test_search_stopped.py": ("bnpriv/core/influence/finite.py",),
     "tests/unit/core/influence/test_tree_choice.py": ("bnpriv/kinds/interval.py",),
     "tests/unit/core/mechanisms/test_alike.py": (
         "bnpriv/core/mechanisms/certificate.py",
@@ -114,7 +105,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     ),
     "tests/unit/core/mechanisms/test_law_decision.py": (
         "bnpriv/core/mechanisms/base.py",
-        "bnpriv/core/mechanisms/tight.py",
+        "bnpriv/core/mechanisms/law_mechanisms.py",
         "bnpriv/mechanisms/usefulness.py",
         "bnpriv/render/figures.py",
         "bnpriv/views/calibration.py",
@@ -150,7 +141,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/unit/core/queries/test_derived.py": (
         "bnpriv/core/queries/asked.py",
         "bnpriv/core/queries/contribution.py",
-        "bnpriv/core/queries/normal_form.py",
+        "bnpriv/core/queries/base.py",
         "bnpriv/core/queries/sensitivity.py",
         "bnpriv/core/queries/spread.py",
     ),
@@ -162,7 +153,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/unit/core/test_curves.py": ("bnpriv/core/privacy_curves.py",),
     "tests/unit/core/test_gaussian_tail.py": (
         "bnpriv/core/mechanisms/k_fold.py",
-        "bnpriv/core/gaussian_mixture.py",
+        "bnpriv/core/privacy_curves.py",
     ),
     "tests/unit/core/test_interval_masses.py": ("bnpriv/core/column_laws.py",),
     "tests/unit/core/test_laws.py": (
@@ -179,7 +170,6 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/unit/core/transport/test_transport.py": (
         "bnpriv/core/transport/distance.py",
         "bnpriv/core/transport/line.py",
-        "bnpriv/core/transport/space.py",
     ),
     "tests/unit/io/networks/test_files.py": (
         "bnpriv/io/networks/files.py",
@@ -205,6 +195,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/io/starter/header.py",
         "bnpriv/io/starter/learn.py",
         "bnpriv/io/starter/public.py",
+        "bnpriv/io/starter/start.py",
         "bnpriv/io/starter/started.py",
     ),
     "tests/unit/io/starter/test_uci_files.py": ("bnpriv/io/starter/files.py",),
@@ -216,7 +207,6 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/unit/io/test_framework_fit.py": ("bnpriv/io/toml.py",),
     "tests/unit/io/test_parser.py": (
         "bnpriv/core/queries/builtin.py",
-        "bnpriv/core/queries/custom.py",
         "bnpriv/core/queries/predicates.py",
         "bnpriv/io/query_text.py",
     ),
@@ -262,9 +252,8 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/kinds/gaussian/normal.py",
     ),
     "tests/unit/kinds/junction/test_junction.py": (
-        "bnpriv/kinds/junction/messages.py",
-        "bnpriv/kinds/junction/rows.py",
         "bnpriv/kinds/junction/tree.py",
+        "bnpriv/kinds/junction/rows.py",
     ),
     "tests/unit/kinds/junction/test_junction_states.py": (
         "bnpriv/core/influence/finite.py",
@@ -291,11 +280,10 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     ),
     "tests/unit/ledger/test_ledger.py": (
         "bnpriv/ledger/ledger.py",
-        "bnpriv/ledger/rules.py",
         "bnpriv/ledger/values.py",
     ),
     "tests/unit/ledger/test_ledger_files.py": (
-        "bnpriv/ledger/chain.py",
+        "bnpriv/ledger/values.py",
         "bnpriv/ledger/store.py",
     ),
     "tests/unit/ledger/test_ledger_interrupts.py": ("bnpriv/ledger/ledger.py",),
@@ -303,8 +291,8 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/ledger/history.py",
         "bnpriv/ledger/prices.py",
     ),
-    "tests/unit/ledger/test_session_interrupts.py": ("bnpriv/ledger/pages.py",),
-    "tests/unit/ledger/test_shown.py": ("bnpriv/ledger/pages.py",),
+    "tests/unit/ledger/test_session_interrupts.py": ("bnpriv/ledger/session.py",),
+    "tests/unit/ledger/test_shown.py": ("bnpriv/ledger/session.py",),
     "tests/unit/ledger/test_split.py": ("bnpriv/ledger/split.py",),
     "tests/unit/loss/test_gaussian_moments.py": ("bnpriv/loss/moments.py",),
     "tests/unit/loss/test_loss.py": (
@@ -313,18 +301,18 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/mechanisms/gaussian/laws.py",
     ),
     "tests/unit/loss/test_views.py": ("bnpriv/loss/loss.py",),
-    "tests/unit/mechanisms/gaussian/test_added_covariance.py": ("bnpriv/mechanisms/gaussian/covariance.py",),
-    "tests/unit/mechanisms/gaussian/test_attribute_gaussian.py": ("bnpriv/mechanisms/gaussian/attribute.py",),
+    "tests/unit/mechanisms/gaussian/test_added_covariance.py": ("bnpriv/mechanisms/gaussian/mechanisms.py",),
+    "tests/unit/mechanisms/gaussian/test_attribute_gaussian.py": ("bnpriv/mechanisms/gaussian/mechanisms.py",),
     "tests/unit/mechanisms/gaussian/test_census_income.py": (
         "bnpriv/core/mechanisms/certificate.py",
-        "bnpriv/mechanisms/gaussian/covariance.py",
+        "bnpriv/mechanisms/gaussian/mechanisms.py",
     ),
     "tests/unit/mechanisms/gaussian/test_correlated.py": (
         "bnpriv/core/noise.py",
         "bnpriv/mechanisms/gaussian/noise.py",
     ),
     "tests/unit/mechanisms/gaussian/test_normal_approximations.py": (
-        "bnpriv/core/mechanisms/tight.py",
+        "bnpriv/core/mechanisms/law_mechanisms.py",
         "bnpriv/mechanisms/gaussian/laws.py",
     ),
     "tests/unit/mechanisms/test_baselines.py": ("bnpriv/mechanisms/plan.py",),
@@ -350,9 +338,9 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/unit/mechanisms/test_quantization.py": ("bnpriv/mechanisms/usefulness.py",),
     "tests/unit/mechanisms/test_small_departures.py": (
         "bnpriv/mechanisms/baselines.py",
-        "bnpriv/mechanisms/translations/directional.py",
+        "bnpriv/mechanisms/directional.py",
     ),
-    "tests/unit/mechanisms/translations/test_directional.py": ("bnpriv/mechanisms/gaussian/covariance.py",),
+    "tests/unit/mechanisms/test_directional.py": ("bnpriv/mechanisms/gaussian/mechanisms.py",),
     "tests/unit/render/test_document.py": (
         "bnpriv/render/as_markdown.py",
         "bnpriv/render/as_text.py",
@@ -434,5 +422,5 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/toml.py",
     ),
     "tests/unit/views/test_closer_secrets.py": ("bnpriv/views/calibration.py",),
-    "tests/unit/views/test_noise_words.py": ("bnpriv/mechanisms/gaussian/covariance.py",),
+    "tests/unit/views/test_noise_words.py": ("bnpriv/mechanisms/gaussian/mechanisms.py",),
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, cast, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from bnpriv import checks
 from bnpriv.bound import Kind, up, weakest
@@ -53,7 +53,6 @@ LARGEST_EXPONENT = 700
 """A sum of epsilons above this counts as having an infinite exponential."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunningCost:
     """The sums over releases that need no model.
@@ -131,7 +130,6 @@ DELTA_FIRST = Refusal(
 )
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Counted:
     """What is known of the releases that count by quilts."""
@@ -143,7 +141,6 @@ class _Counted:
     delta: DeltaCosts
 
 
-@final
 @dataclass(frozen=True, eq=False, repr=False)
 class Accountant(Shown):
     """What all releases on one framework tell together; `record` returns a new one.

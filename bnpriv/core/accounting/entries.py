@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Literal, TypeVar, cast, final
+from typing import Literal, TypeVar, cast
 
 from bnpriv.bound import KINDS, Kind, up
 from bnpriv.core.evidence.structural import Influences, influences
@@ -144,7 +144,6 @@ Near = frozenset[str]
 Name = TypeVar("Name")
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Entry:
     """A recorded release, with everything that its cost depends on.

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.bound import Bound, FloatArray, Kind, down, up
+from bnpriv.bound import Bound, FloatArray, Kind, down, halved, up
 from bnpriv.core.accounting.entries import Entry, Near, rounded_up
 from bnpriv.core.evidence.structural import Influences
 from bnpriv.core.gaussian_curve import gaussian_delta
-from bnpriv.core.influence.base import Influence
-from bnpriv.core.influence.losses import PrivacyLosses
-from bnpriv.core.mechanisms.quilt_search import Best, Branches, independent_groups
+from bnpriv.core.influence.base import Influence, PrivacyLosses
+from bnpriv.core.mechanisms.quilt import Best, Branches, independent_groups
 from bnpriv.core.queries.sensitivity import separate_columns
 from bnpriv.core.secrets import Pair, SecretPair
 from bnpriv.errors import Refusal, SizeError
@@ -31,7 +29,6 @@ from bnpriv.errors import Refusal, SizeError
 RatedEntry = tuple[Entry, Fraction | None]
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NoiseCosts:
     """The cost of the noise of all releases that count by quilts; adding one costs the same for any number.
@@ -141,7 +138,6 @@ MOST_SETS = 20_000
 """The most near sets and branches that are tried for one protected attribute."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Share:
     """What releases together tell about one protected attribute, at the worst pair and model.
@@ -323,7 +319,6 @@ LARGEST_LEVEL = 1_000.0
 """The highest level that is searched where single columns tell without bound."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FixedSets:
     """What the first release fixes: the columns that may be queried, near sets, and how delta is divided.
@@ -356,7 +351,6 @@ class FixedSets:
         return min(own, delta / 2) if self.first.noise == "gaussian" else max(own, delta / 2)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DeltaCosts:
     """The cost of the noise of releases, where those with Gaussian noise have a delta.
@@ -476,7 +470,7 @@ def _level(losses: PrivacyLosses, most: float, delta: float) -> float:
     low, high = 0.0, most if math.isfinite(most) else LARGEST_LEVEL
     if float(np.max(losses.excess(high), initial=0.0)) > delta:
         return most
-    return _least(lambda level: float(np.max(losses.excess(level), initial=0.0)) <= delta, low, high)
+    return halved(low, high, lambda level: float(np.max(losses.excess(level), initial=0.0)) <= delta, HALVINGS)[1]
 
 
 @lru_cache(maxsize=2**14)
@@ -499,12 +493,4 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         low, high = high, 2 * high
         if high > 2.0**40:
             return math.inf
-    return _least(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, low, high)
-
-
-def _least(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """The least number between two ends at which something holds that holds at the upper one, rounded up."""
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    return halved(low, high, lambda epsilon: gaussian_delta(mu, epsilon) <= delta, HALVINGS)[1]

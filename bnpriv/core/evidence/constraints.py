@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, Kind, up
 from bnpriv.core.distributions import Atoms, Normal
+from bnpriv.core.transport.distance import lengths
 from bnpriv.core.transport.line import tolerance
-from bnpriv.core.transport.space import lengths
 from bnpriv.core.whole_numbers import WholeLaw, nearest_doubles, summed
 from bnpriv.errors import Refusal
 

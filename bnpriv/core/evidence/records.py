@@ -19,8 +19,7 @@ from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, Stat
 from bnpriv.core.distributions import FUNCTION_ERROR, Atoms, log_mixture, log_sum, magnitude
 from bnpriv.core.evidence.constraints import RecordPair
 from bnpriv.core.networks.factors import LogTable
-from bnpriv.core.queries.base import Indicator
-from bnpriv.core.queries.normal_form import IntegerTerm, NormalForm, Wholes, most_of, numeric
+from bnpriv.core.queries.base import Indicator, IntegerTerm, NormalForm, Wholes, most_of, numeric
 from bnpriv.core.queries.predicates import Comparison, IsIn, truth
 from bnpriv.core.schema import Column, NumberColumn, Schema, has_gaps, is_whole
 from bnpriv.core.whole_numbers import LARGEST_WHOLE, WholeLaw, nearest_doubles, sums_bound

@@ -9,8 +9,7 @@ from typing import Literal
 from bnpriv.bound import Bound
 from bnpriv.checks import closest, listing
 from bnpriv.core.columns import Binned
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
-from bnpriv.core.frameworks.value import ValuePrivacy
+from bnpriv.core.frameworks.attributes import DistributionalAttributePrivacy, ValuePrivacy
 from bnpriv.core.influence.base import Influence, impossible_secrets, influence_of
 from bnpriv.core.networks.base import Network, driven_by, drivers, modelled
 from bnpriv.core.queries.base import Query

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from bnpriv import checks
 from bnpriv.core.columns import Categorical
@@ -21,9 +21,6 @@ from bnpriv.core.schema import Schema, require_schema
 from bnpriv.core.secrets import Pair
 from bnpriv.errors import FileError, FrameworkError
 from bnpriv.kind import kind_of
-
-if TYPE_CHECKING:
-    pass
 
 DISTRIBUTION = "the distribution"
 """The name of what is protected, in place of an attribute."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from bnpriv.checks import type_text
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
-from bnpriv.core.frameworks.value import ValuePrivacy
 from bnpriv.core.networks.base import foreign_remedy
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query

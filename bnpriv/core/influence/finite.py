@@ -4,30 +4,431 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate, chain, islice
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.core.columns import State
 from bnpriv.core.distributions import log_sum_exp
 from bnpriv.core.influence import base
-from bnpriv.core.influence.largest_ratio import MOST_ASSIGNMENT_WORK
-from bnpriv.core.influence.losses import MOST_LOSSES, Losses
-from bnpriv.core.influence.ratios import (
-    MOST_SEPARATOR_WORK,
-    RatioTables,
-    independent_parts,
-    joint_law,
-    joint_size,
-    numbered,
-)
+from bnpriv.core.influence.base import MOST_LOSSES, Losses
+from bnpriv.core.influence.largest_ratio import MOST_ASSIGNMENT_WORK, LargestRatios, largest_ratios
+from bnpriv.core.influence.quilts import separators_of
 from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.core.networks.factors import MOST_ELIMINATION_CELLS, LogTable, elimination, marginal
+from bnpriv.core.networks.factors import MOST_ELIMINATION_CELLS, MOST_TABLE_CELLS, LogTable, Size, elimination, marginal
+from bnpriv.core.networks.graph import Graph
 from bnpriv.core.secrets import SecretPair
 from bnpriv.errors import SizeError
 from bnpriv.services import service
 from bnpriv.text import rough_text
+
+# --------------------------------------------------------------------------------------------------
+# Joint laws, by variable elimination on the pruned ancestral graph.
+# --------------------------------------------------------------------------------------------------
+
+MOST_CELLS_KEPT = 2**14
+"""The most cells of a joint law that is cached with its network: parts of many questions share it."""
+
+MOST_LAWS = 1024
+"""The most joint laws that are cached with a network."""
+
+MOST_SIZES = 2**14
+"""The most sizes of joint laws that are cached with a network."""
+
+
+def joint_law(network: DiscreteNetwork, attributes: Sequence[str], *, most_cells: int = MOST_TABLE_CELLS) -> LogTable:
+    """The table of log P(attributes), with the axes in the order given.
+
+    Attributes that are no ancestor of `attributes` sum to one and are left out.
+
+    Raises
+    ------
+    SizeError
+        If a table on the way would have more than `most_cells` cells, or all of them together too many.
+    """
+    kept: dict[tuple[str, ...], LogTable] = network.kept.table("joint laws")
+    names = tuple(attributes)
+    if most_cells != MOST_TABLE_CELLS:  # cached tables were made under the usual limit, which another may not allow
+        return _joined(network, names, most_cells)
+    if names not in kept:
+        found = _joined(network, names, most_cells)
+        if found.values.size > MOST_CELLS_KEPT or len(kept) >= MOST_LAWS:
+            return found
+        kept[names] = found
+    return kept[names]
+
+
+def _joined(network: DiscreteNetwork, names: tuple[str, ...], most_cells: int) -> LogTable:
+    """The joint law of all models, each in its own graph."""
+    found = [marginal(_needed(part, names), names, most_cells=most_cells) for part in network.parts]
+    if len(found) == 1:
+        return found[0]
+    sizes = (part.models for part in network.parts)
+    each = [np.broadcast_to(t.values, (n, *t.values.shape[1:])) for t, n in zip(found, sizes, strict=True)]
+    return LogTable(axes=names, values=np.concatenate(each), error=max(table.error for table in found))
+
+
+def joint_size(network: DiscreteNetwork, attributes: Sequence[str]) -> Size:
+    """The sizes of the tables on the way to log P(attributes), without making them."""
+    sizes: dict[tuple[str, ...], Size] = network.kept.table("sizes of joint laws")
+    names = tuple(attributes)
+    if names not in sizes:
+        each = [elimination(_needed(part, names), names)[1] for part in network.parts]
+        found = Size(max(size.largest for size in each), sum(size.work for size in each))
+        if len(sizes) >= MOST_SIZES:
+            return found
+        sizes[names] = found
+    return sizes[names]
+
+
+def _needed(network: DiscreteNetwork, attributes: Sequence[str]) -> list[LogTable]:
+    needed = network.graph.ancestral(attributes)
+    return [network.tables[name] for name in network.attributes if name in needed]
+
+
+# --------------------------------------------------------------------------------------------------
+# Log ratios between two secrets, from the joint table of the protected attribute and the columns that are seen.
+# --------------------------------------------------------------------------------------------------
+
+MOST_SEPARATORS = 10
+"""The most small separators that are considered where a part is too large for a table."""
+
+MOST_SEPARATOR_WORK = 2**20
+"""The most cells of the tables on the way to a separator's influence."""
+
+
+MOST_RATIOS = 2**18
+"""The most log ratios that are held at once, unless those of a single pair are more."""
+
+
+def independent_parts(graph: Graph, protected: str, columns: Sequence[str]) -> list[tuple[str, ...]]:
+    """Split `columns` into parts that are independent of each other given `protected`.
+
+    They are the connected components of the moral graph of the ancestors once `protected` is deleted.
+    """
+    left = frozenset(columns)
+    parts = (left & part for part in graph.parts(columns, protected))
+    return sorted(tuple(sorted(part)) for part in parts if part)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartBound:
+    """A bound on what a part of the frontier tells, where its own table would be too large (single states only).
+
+    Branch and bound over its assignments comes first. Where that does not close, whatever separates the part from the
+    protected attribute tells at least as much. Its parents, its children and their other parents do: what they tell is
+    at most the sum of what the entries of their tables tell.
+
+    Parameters
+    ----------
+    children : tuple of LogTable
+        The tables of the children of the protected attribute that lead to the part, its axis first.
+    above : LogTable or None
+        The protected attribute's own table, if its parents lead to the part.
+    separators : tuple of RatioTables
+        Small separators whose tables are not too large.
+    too_large : str
+        How many cells the part's own tables would have, and how many they may.
+    """
+
+    children: tuple[LogTable, ...]
+    above: LogTable | None
+    separators: tuple[RatioTables, ...]
+    searched: LargestRatios | None = None
+    too_large: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        network: DiscreteNetwork,
+        protected: str,
+        part: tuple[str, ...],
+        most_work: int = MOST_ELIMINATION_CELLS,
+        searched: LargestRatios | None = None,
+    ) -> PartBound:
+        """Collect the bounds of a part whose tables would have more than `most_work` cells."""
+        size = joint_size(network, (protected, *part))
+        if searched is not None and searched.is_exact:
+            return cls(children=(), above=None, separators=(), searched=searched, too_large=size.text(most_work))
+        graph = network.graph
+        inside = next(each for each in graph.parts(part, protected) if part[0] in each)
+        children = [name for name in sorted(inside) if protected in graph.parents[name]]
+        axes = [(protected, *(axis for axis in network.tables[name].axes if axis != protected)) for name in children]
+        tables = (
+            LogTable(axes=order, values=network.tables[name].aligned(order), error=network.tables[name].error)
+            for name, order in zip(children, axes, strict=True)
+        )
+        above = network.tables[protected] if inside.intersection(graph.parents[protected]) else None
+        return cls(
+            children=tuple(tables),
+            above=above,
+            separators=_separators(network, protected, part, most_work),
+            searched=searched,
+            too_large=size.text(most_work),
+        )
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the largest ratio itself was found, rather than a bound."""
+        return self.searched is not None and self.searched.is_exact
+
+    def ratios(self, tables: RatioTables, first: int, second: int) -> FloatArray:
+        """An upper bound per model on the log ratio for two single states; `tables` supplies the prior."""
+        found = [] if self.searched is None else [self.searched.upper[:, first, second]]
+        if self.is_exact:
+            return found[0]
+        # in the ratio all tables cancel but those of the children and the one above (max_influence.md, statement 6)
+        total = sum((_largest(table, first, second) for table in self.children), np.zeros(1))
+        if self.above is not None:
+            with np.errstate(invalid="ignore"):
+                base = tables.prior.values[:, first] - tables.prior.values[:, second]
+                total = total + _largest(self.above, first, second) - base
+        total = np.where(np.isnan(total), np.inf, total)
+        pair = SecretPair(frozenset({tables.states[first]}), frozenset({tables.states[second]}))
+        apart = [each.ratios((pair,))[:, 0] + each.error for each in self.separators]
+        # a separator tells no less than what is behind it: each of these is an upper bound by itself
+        return np.minimum.reduce([np.asarray(each) for each in np.broadcast_arrays(total, *apart, *found)])
+
+    @property
+    def error(self) -> float:
+        """A bound on the rounding error of the sums."""
+        if self.searched is not None and self.searched.is_exact:
+            return self.searched.error
+        tables = self.children if self.above is None else (*self.children, self.above)
+        return sum(2 * table.error + UNIT_ROUNDOFF * 8 * _finite(table) for table in tables) + 64 * UNIT_ROUNDOFF
+
+
+def _separators(
+    network: DiscreteNetwork, protected: str, part: tuple[str, ...], most_work: int
+) -> tuple[RatioTables, ...]:
+    """The tables of separators, cheapest first, as long as they are cheap enough together."""
+    costs: list[tuple[int, tuple[str, ...]]] = []
+    for names in islice(separators_of(network.graph, protected, part), MOST_SEPARATORS):
+        split = independent_parts(network.graph, protected, sorted(names))
+        sizes = [joint_size(network, (protected, *each)) for each in split]
+        work = sum(size.work for size in sizes)
+        if work <= min(MOST_SEPARATOR_WORK, most_work) and all(size.fits for size in sizes):
+            costs.append((work, tuple(sorted(names))))
+    spent = accumulate(work for work, _ in sorted(costs))
+    cheap = [names for (_, names), work in zip(sorted(costs), spent, strict=True) if work <= MOST_SEPARATOR_WORK]
+    return tuple(RatioTables.of(network, protected, names, ()) for names in cheap)
+
+
+def _largest(table: LogTable, first: int, second: int) -> FloatArray:
+    """The largest log ratio of two rows of a table per model, over the entries that the first row allows."""
+    above, below = (table.values[:, state].reshape(table.values.shape[0], -1) for state in (first, second))
+    return log_ratios(above, below).max(axis=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatioTables:
+    """Tables of log P(protected, part), one for each independent part of a frontier.
+
+    The parts are independent given a single state of the protected attribute, so that for pairs of single states the
+    log ratios add; given a set of states they are not, and one table of the whole frontier is needed: `for_sets`,
+    None when it would be too large. Of parts whose own tables would be too large the largest ratio is searched for, or
+    bounded.
+    """
+
+    states: tuple[State, ...]
+    prior: LogTable
+    for_points: tuple[LogTable, ...]
+    for_sets: tuple[LogTable, ...] | None
+    bounded: tuple[PartBound, ...] = field(default=())
+
+    @classmethod
+    def of(
+        cls,
+        network: DiscreteNetwork,
+        protected: str,
+        border: tuple[str, ...],
+        pairs: Sequence[SecretPair],
+        most_work: int = MOST_ELIMINATION_CELLS,
+    ) -> RatioTables:
+        """Compute the tables of a frontier `border`, each from tables of at most `most_work` cells.
+
+        Raises
+        ------
+        SizeError
+            If even the law of the protected attribute itself takes a table that is too large.
+        """
+        prior = joint_law(network, (protected,))
+        sides = _sides(network.states[protected], pairs)
+        split = independent_parts(network.graph, protected, border)
+        parts: list[LogTable] = []
+        bounded: list[PartBound] = []
+        for part in split:
+            try:
+                parts.append(_table(network, (protected, *part), most_work))
+            except SizeError:
+                found = largest_ratios(network, protected, part, prior, sides, min(MOST_ASSIGNMENT_WORK, most_work))
+                bounded.append(PartBound.of(network, protected, part, most_work, found))
+        whole: tuple[LogTable, ...] | None = None if bounded else tuple(parts)
+        # given a set of states the parts depend on each other: one table of the whole frontier is needed
+        if len(split) > 1 and not bounded and not all(pair.is_point for pair in pairs):
+            try:
+                whole = (_table(network, (protected, *border), most_work),)
+            except SizeError:
+                whole = None
+        return cls(
+            states=network.states[protected],
+            prior=prior,
+            for_points=tuple(parts),
+            for_sets=whole,
+            bounded=tuple(bounded),
+        )
+
+    @property
+    def too_large(self) -> str:
+        """The cells that the bounded parts' tables would have and may have, in words; empty if no part is bounded."""
+        return " and ".join(dict.fromkeys(part.too_large for part in self.bounded))
+
+    def tables(self, point: bool) -> tuple[LogTable, ...] | None:
+        """The tables whose log ratios add up for pairs of single states, or others; None if they do not tell all."""
+        return self.for_points if point and not self.bounded else self.for_sets
+
+    def is_exact(self, pairs: Sequence[SecretPair]) -> bool:
+        """Whether no bound stands in for an exact value in any of `pairs`."""
+        found = all(part.is_exact for part in self.bounded)
+        return all(found if pair.is_point else self.for_sets is not None for pair in pairs)
+
+    def ratios(self, pairs: Sequence[SecretPair]) -> FloatArray:
+        """The influence, of shape (models, pairs); -inf where a secret has probability zero."""
+        if self.for_sets is None:
+            # a mixture tells at most as much as the most telling pair of its members
+            members = [
+                [SecretPair(frozenset({a}), frozenset({b})) for a in pair.first for b in pair.second] for pair in pairs
+            ]
+            singles = {single: k for k, single in enumerate(dict.fromkeys(chain.from_iterable(members)))}
+            told = self._summed(self.for_points, tuple(singles))
+            return np.stack([told[:, [singles[single] for single in each]].max(axis=1) for each in members], axis=1)
+        if self.for_sets == self.for_points:
+            return self._summed(self.for_points, pairs)
+        points = [pair.is_point for pair in pairs]
+        return np.where(points, self._summed(self.for_points, pairs), self._summed(self.for_sets, pairs))
+
+    def _summed(self, tables: Sequence[LogTable], pairs: Sequence[SecretPair]) -> FloatArray:
+        # given one state the parts are independent: the largest sum of log ratios is the sum of the largest
+        total = sum((self.largest(table, pairs) for table in tables), np.zeros((1, len(pairs))))
+        for part in self.bounded:  # only for single states
+            places = [(int(self.side(pair.first)[0]), int(self.side(pair.second)[0])) for pair in pairs]
+            told = np.broadcast_arrays(*(part.ratios(self, first, second) for first, second in places))
+            # both laws of a part sum to one, so that its largest log ratio is at least 0
+            total = total + np.maximum(np.stack(told, axis=1), 0.0)
+        return np.where(self.possible(pairs), total, -np.inf)
+
+    def largest(self, table: LogTable, pairs: Sequence[SecretPair]) -> FloatArray:
+        """The largest log ratio over the cells of one table, of shape (models, pairs); each secret is read once."""
+        laws, first, second = self.given_secrets(table, pairs)
+        step = max(1, MOST_RATIOS // (laws.shape[0] * laws.shape[2]))
+        parts = (slice(k, k + step) for k in range(0, len(pairs), step))
+        found = [log_ratios(laws[:, first[part]], laws[:, second[part]]).max(axis=2) for part in parts]
+        return np.concatenate(found, axis=1)
+
+    def given_secrets(
+        self, table: LogTable, pairs: Sequence[SecretPair]
+    ) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
+        """The values log P(cell | secret), of shape (models, secrets, cells), and which secrets the pairs have."""
+        secrets, first, second = numbered(pairs)
+        flat = table.values.reshape(*table.values.shape[:2], -1)
+        return np.stack([self.given(flat, self.side(secret)) for secret, _ in secrets], axis=1), first, second
+
+    def assignment(self, pair: SecretPair, model: int) -> dict[str, int]:
+        """An assignment that attains the influence, by positions of states; empty if none is known."""
+        if not self.is_exact((pair,)):
+            return {}
+        found: dict[str, int] = {}
+        for table in self.for_points if pair.is_point else self.for_sets or ():
+            laws, first, second = self.given_secrets(table, (pair,))
+            ratio = log_ratios(laws[:, first], laws[:, second])
+            cell = int(np.argmax(ratio[min(model, ratio.shape[0] - 1), 0]))
+            index = np.unravel_index(cell, table.values.shape[2:])
+            found |= {name: int(place) for name, place in zip(table.axes[1:], index, strict=True)}
+        above, below = (int(self.side(secret)[0]) for secret in (pair.first, pair.second))
+        for part in self.bounded if pair.is_point else ():
+            if part.searched is not None:
+                chosen = part.searched.chosen[model, above, below]
+                found |= {name: int(place) for name, place in zip(part.searched.columns, chosen, strict=True)}
+        return found
+
+    def side(self, secret: frozenset[State]) -> NDArray[np.intp]:
+        """The positions of a secret's states."""
+        return np.array([k for k, state in enumerate(self.states) if state in secret], dtype=np.intp)
+
+    def given(self, flat: FloatArray, side: NDArray[np.intp]) -> FloatArray:
+        """The values log P(cell | secret), of shape (models, cells), from a table of shape (models, states, cells)."""
+        with np.errstate(invalid="ignore"):
+            if side.size == 1:  # a single state is summed over nothing
+                return flat[:, side[0]] - self.prior.values[:, side]
+            return log_sum_exp(flat[:, side], 1) - log_sum_exp(self.prior.values[:, side], 1)[:, np.newaxis]
+
+    def possible(self, pairs: Sequence[SecretPair]) -> NDArray[np.bool_]:
+        """Whether both secrets have a positive probability, of shape (models, pairs)."""
+        secrets, first, second = numbered(pairs)
+        never = np.isneginf(self.prior.values)
+        possible = np.stack([~never[:, self.side(secret)].all(axis=1) for secret, _ in secrets], axis=1)
+        return possible[:, first] & possible[:, second]
+
+    @cached_property
+    def error(self) -> float:
+        """A bound on the rounding error of a sum of log ratios."""
+        total = sum(part.error + 2 * self.prior.error for part in self.bounded)
+        for table in dict.fromkeys((*self.for_points, *(self.for_sets or ()))):
+            total += 2 * (table.error + self.prior.error)
+            total += UNIT_ROUNDOFF * (8 * _finite(table) + 8 * table.values.shape[1] + 64)
+        return total
+
+
+def log_ratios(above: FloatArray, below: FloatArray) -> FloatArray:
+    """The log ratios of two laws, cell by cell; -inf where the first is 0.
+
+    Such cells leave no constraint: the reverse pair counts them.
+    """
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isneginf(above), -np.inf, above - below)
+
+
+def numbered(
+    pairs: Sequence[SecretPair],
+) -> tuple[tuple[tuple[frozenset[State], bool], ...], NDArray[np.intp], NDArray[np.intp]]:
+    """All secrets of some pairs, each once, and for every pair the numbers of its first and of its second.
+
+    With every secret, whether both of its pair are single states.
+    """
+    number: dict[tuple[frozenset[State], bool], int] = {}
+    sides = ((side, pair.is_point) for pair in pairs for side in (pair.first, pair.second))
+    places = [number.setdefault(side, len(number)) for side in sides]
+    both = np.array(places, dtype=np.intp).reshape(-1, 2)
+    return tuple(number), both[:, 0], both[:, 1]
+
+
+def _sides(states: Sequence[State], pairs: Sequence[SecretPair]) -> list[tuple[int, int]]:
+    """All pairs of single states, by position, that some pair of secrets tells apart."""
+    place = {state: k for k, state in enumerate(states)}
+    return sorted({(place[a], place[b]) for pair in pairs for a in pair.first for b in pair.second})
+
+
+def _table(network: DiscreteNetwork, names: tuple[str, ...], most_work: int) -> LogTable:
+    """The joint law of `names`, unless its tables are too large.
+
+    Raises
+    ------
+    SizeError
+        If it takes tables of more than `most_work` cells, or more than the usual limits.
+    """
+    if most_work < MOST_ELIMINATION_CELLS:
+        joint_size(network, names).check(names, most_work=most_work)
+    return joint_law(network, names)
+
+
+def _finite(table: LogTable) -> float:
+    return float(np.max(np.abs(table.values[np.isfinite(table.values)]), initial=0.0))
+
 
 # --------------------------------------------------------------------------------------------------
 # Lower bounds on influences, from one assignment that tells much: cheap where tables are large.

@@ -421,7 +421,7 @@ def largest_ratios(
 
     Examples
     --------
-    >>> from bnpriv.core.influence.ratios import joint_law
+    >>> from bnpriv.core.influence.finite import joint_law
     >>> network = DiscreteNetwork.from_tables(
     ...     {"income": [0.5, 0.5], "sat": [[0.6, 0.3], [0.4, 0.7]], "car": [[0.2, 0.1], [0.8, 0.9]]},
     ...     states=dict.fromkeys(["income", "sat", "car"], ["low", "high"]),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray
-from bnpriv.core.influence.ratios import joint_law
+from bnpriv.core.influence.finite import joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.secrets import Pair, SecretPair
 

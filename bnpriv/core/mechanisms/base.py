@@ -7,7 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast, final, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast, overload
 
 from bnpriv import checks
 from bnpriv.bound import Bound, Kind, weakest
@@ -88,11 +88,8 @@ def least_scale(loss: Callable[[float], float], budget: float, guess: float, pre
         middle = low + (high - low) / 2
         if not low < middle < high:  # no double lies between subnormal ones
             break
-        if loss(middle) <= budget:
-            # the private end is kept in `high` throughout, so that what is returned was itself tested
-            high = middle
-        else:
-            low = middle
+        # the private end is kept in `high` throughout, so that what is returned was itself tested
+        low, high = (low, middle) if loss(middle) <= budget else (middle, high)
     return high
 
 
@@ -374,7 +371,6 @@ class Mechanism(ABC):
         # the framework is hashed once: one that was changed afterwards does not match, and is refused
         return replace(calibration, seal=_sealed(calibration, first_digest(framework)))
 
-    @final
     def _found(
         self, framework: Framework, query: Query, epsilon: float, delta: float, decided: Search | None = None
     ) -> Found:

@@ -241,7 +241,7 @@ def missed_by(pair: LawPair, ratio: float = 1.0) -> float:
     """How much of the excess of one law over `ratio` times the other the draws may have missed."""
     if pair.sampled is None or pair.sampled.confidence is None:
         return 0.0
-    from bnpriv.core.draws import missed
+    from bnpriv.core.distributions import missed
 
     # a plan chooses among so many calibrations of one query, which all rest on these draws
     return missed(pair.sampled.draws, (1 - pair.sampled.confidence) / CALIBRATIONS, ratio)
@@ -256,7 +256,7 @@ def blurred_by(pair: LawPair, ratio: float, scale: float, noise: str) -> float:
         return 0.0
     if scale == 0:
         return math.inf
-    from bnpriv.core.gaussian_mixture import LARGEST_BEND
+    from bnpriv.core.privacy_curves import LARGEST_BEND
 
     # gathered draws keep their mean, so that the first term that changes is the second derivative of the noise
     bend = LARGEST_BEND if noise == "gaussian" else 1.0
@@ -269,7 +269,7 @@ def coarser(pair: LawPair, most: int) -> LawPair:
     facts = pair.sampled
     if facts is None or not isinstance(pair.first, Atoms) or not isinstance(pair.second, Atoms):
         return pair
-    from bnpriv.core.draws import Gathered, gathered_again
+    from bnpriv.core.distributions import Gathered, gathered_again
 
     laws = Gathered(first=pair.first, second=pair.second, moved=facts.moved, variance=facts.variance, drift=facts.drift)
     found = gathered_again(laws, facts.draws, most)

@@ -11,9 +11,8 @@ from typing import cast
 
 from bnpriv.checks import type_text
 from bnpriv.core.queries import builtin
-from bnpriv.core.queries.base import GivenAnswer, Output, Query
-from bnpriv.core.queries.derived import Derived
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import GivenAnswer, Output, Query, normal_form
+from bnpriv.core.queries.builtin import Derived
 from bnpriv.core.queries.predicates import Col, Constant, Predicate, checked_bins, quoted
 from bnpriv.core.schema import Schema
 from bnpriv.errors import QueryError

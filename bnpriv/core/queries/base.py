@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
 
-from bnpriv.core.queries.predicates import Predicate
-from bnpriv.core.schema import Schema
-from bnpriv.errors import QueryError
+from bnpriv.checks import listing, spelling
+from bnpriv.core.columns import Categorical
+from bnpriv.core.queries.predicates import And, Comparison, Constant, IsIn, Not, Or, Predicate
+from bnpriv.core.schema import NumberColumn, Schema, has_gaps
+from bnpriv.errors import QueryError, SizeError
 from bnpriv.services import service
 from bnpriv.shown import HasCard
 
@@ -162,3 +167,327 @@ class GivenAnswer(Query):
 
     def __str__(self) -> str:
         return "the answer of the declared distributions"
+
+
+# --------------------------------------------------------------------------------------------------
+# The normal form of every built-in query: exact integer sums over records, then an affine map.
+#
+# A record's value in a numeric column is lower + grid * k with a whole number k of steps; hence every output is an
+# affine map, in fractions, of integer sums of indicators and powers of k. Why this form: sums of integers do not depend
+# on the order of rows, on the engine, or on floating point, so that the answer that is released is the one whose
+# sensitivity was worked out, to the last bit.
+# --------------------------------------------------------------------------------------------------
+
+LARGEST_SUM = 2**63 - 1
+
+MOST_MATRIX_ENTRIES = 2**20
+"""The most entries of a weight matrix that is written out in full."""
+
+_ZERO = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A power of a record's grid step: the number of steps of `column` above its lower bound."""
+
+    column: str
+    exponent: int = 1
+
+    @property
+    def powers(self) -> Mapping[str, int]:
+        """The power of the grid steps of each column."""
+        return {self.column: self.exponent}
+
+    def __str__(self) -> str:
+        return f"a power of {self.column!r}"
+
+
+@dataclass(frozen=True)
+class StepProduct:
+    """The product of the grid steps of two columns; the names are sorted."""
+
+    first: str
+    second: str
+
+    @property
+    def powers(self) -> Mapping[str, int]:
+        """The power of the grid steps of each column."""
+        return {self.first: 1, self.second: 1}
+
+    def __str__(self) -> str:
+        return f"a product of {self.first!r} and {self.second!r}"
+
+
+Summed = Steps | StepProduct
+"""A term that sums values of columns."""
+
+IntegerTerm = Indicator | Summed
+
+
+@dataclass(frozen=True, kw_only=True)
+class NormalForm:
+    """A query compiled for a schema: ``answer = matrix @ sums + offset``.
+
+    A histogram of many bins has a matrix of very many zeros, so only the other entries are kept.
+
+    Parameters
+    ----------
+    schema : Schema
+        The columns and the number of records.
+    terms : tuple of Indicator, Steps or StepProduct
+        What is summed over the records, each a whole number per record.
+    rows : tuple of mapping from int to Fraction, one per output
+        The entries of the matrix that are not 0, by the place of their term.
+    offset : tuple of Fraction, shape (outputs,)
+    labels : tuple of str
+        One per output.
+    """
+
+    schema: Schema
+    terms: tuple[IntegerTerm, ...]
+    rows: tuple[Mapping[int, Fraction], ...]
+    offset: tuple[Fraction, ...]
+    labels: tuple[str, ...]
+
+    @cached_property
+    def matrix(self) -> tuple[tuple[Fraction, ...], ...]:
+        """The full matrix, of shape (outputs, terms).
+
+        Raises
+        ------
+        SizeError
+            If it has too many entries.
+        """
+        size = len(self.rows) * len(self.terms)
+        if size > MOST_MATRIX_ENTRIES:
+            raise SizeError(
+                f"the weights of a query may be at most {MOST_MATRIX_ENTRIES:,} for this mechanism",
+                found=f"{size:,}: {len(self.rows):,} numbers from {len(self.terms):,} sums",
+                remedy="Ask for fewer numbers at once.",
+            )
+        return tuple(tuple(row.get(term, _ZERO) for term in range(len(self.terms))) for row in self.rows)
+
+    def answer(self, sums: Sequence[int] | Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """The exact answer from the integer sums of the terms."""
+        return tuple(
+            shift + sum((weight * sums[term] for term, weight in row.items()), _ZERO)
+            for row, shift in zip(self.rows, self.offset, strict=True)
+        )
+
+    def wholes(self) -> tuple[Wholes, ...]:
+        """Every output in whole numbers over a common denominator."""
+        return tuple(Wholes.of(row, shift) for row, shift in zip(self.matrix, self.offset, strict=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wholes:
+    """One output in whole numbers: ``answer = (weights @ sums + shift) / denominator``.
+
+    Parameters
+    ----------
+    weights : tuple of int, shape (terms,)
+    shift : int
+    denominator : int
+    """
+
+    weights: tuple[int, ...]
+    shift: int
+    denominator: int
+
+    @classmethod
+    def of(cls, row: Sequence[Fraction], offset: Fraction) -> Wholes:
+        """Bring an output's weights and offset to their least common denominator."""
+        common = math.lcm(*(weight.denominator for weight in (*row, offset)))
+        whole = [weight.numerator * (common // weight.denominator) for weight in (*row, offset)]
+        return cls(weights=tuple(whole[:-1]), shift=whole[-1], denominator=common)
+
+
+def normal_form(query: Query, schema: Schema) -> NormalForm:
+    """Compile a query for a schema.
+
+    Raises
+    ------
+    QueryError
+        If a column is used as what it is not, or an integer sum could pass 2^63.
+    """
+    outputs = query.outputs(schema)
+    terms: dict[IntegerTerm, int] = {}
+    rows: list[dict[IntegerTerm, Fraction]] = []
+    offset: list[Fraction] = []
+    for output in outputs:
+        row, shift = _affine(output, schema)
+        rows.append(row)
+        offset.append(shift)
+        # a term that several outputs share is summed once
+        for term in row:
+            terms.setdefault(term, len(terms))
+    for term in terms:
+        _check_term(term, schema)
+    sparse = tuple({terms[term]: weight for term, weight in row.items() if weight} for row in rows)
+    return NormalForm(
+        schema=schema,
+        terms=tuple(terms),
+        rows=sparse,
+        offset=tuple(offset),
+        labels=tuple(output.label for output in outputs),
+    )
+
+
+def _affine(output: Output, schema: Schema) -> tuple[dict[IntegerTerm, Fraction], Fraction]:
+    """Write an output as weights of integer sums, plus a constant from all records together."""
+    scale = Fraction(1, schema.records) if output.averaged else Fraction(1)
+    row: dict[IntegerTerm, Fraction] = {}
+    shift = Fraction(0)
+    for weight, term in output.terms:
+        constant, parts = _integer_parts(term, schema)
+        shift += weight * scale * constant * schema.records
+        for factor, part in parts:
+            row[part] = row.get(part, Fraction(0)) + weight * scale * factor
+    return row, shift
+
+
+def _integer_parts(term: Term, schema: Schema) -> tuple[Fraction, list[tuple[Fraction, IntegerTerm]]]:
+    """Write a term as constant + sum of factor * integer term.
+
+    A value is ``low + grid * k`` with k steps, so a product of two values is
+    ``low low' + low' grid k + low grid' k' + grid grid' k k'``; a square is such a product with itself.
+    """
+    if isinstance(term, Indicator):
+        if any(has_gaps(schema[name]) for name in term.columns):
+            term = Indicator(definite(term.predicate, schema))
+        return Fraction(0), [(Fraction(1), term)]
+    columns = [(name, numeric(name, schema, summed=True), about) for name, about in term.factors]
+    (name, low, grid), *others = ((name, column.origin - about, column.grid) for name, column, about in columns)
+    if not others:
+        return low, [(grid, Steps(name))]
+    ((other, base, fine),) = others
+    # in order, so that a product and its reverse are one term
+    both = Steps(name, 2) if name == other else StepProduct(*sorted((name, other)))
+    return low * base, [(base * grid, Steps(name)), (low * fine, Steps(other)), (grid * fine, both)]
+
+
+def definite(predicate: Predicate, schema: Schema, *, holds: bool = True) -> Predicate:
+    """A condition that holds where another one is known to hold, or known not to: of a gap neither is.
+
+    Kleene's logic, for gaps that are not counted: negations are pushed to the comparisons, and those that would hold
+    of the mark of a gap ask for a value beside.
+
+    Examples
+    --------
+    >>> from bnpriv.core.queries.predicates import col
+    >>> from bnpriv.core.schema import Integer
+    >>> print(definite(~(col("age") > 40), Schema(9, {"age": Integer(0, 90, missing="not counted")})))
+    (~(age > 40)) & (age >= 0)
+    """
+    if isinstance(predicate, Not):
+        return definite(predicate.part, schema, holds=not holds)
+    if isinstance(predicate, (And, Or)):
+        parts = tuple(definite(part, schema, holds=holds) for part in predicate.parts)
+        return And(parts) if isinstance(predicate, And) == holds else Or(parts)
+    assert isinstance(predicate, (Comparison, IsIn))
+    _check_leaf(predicate, schema)
+    column, name = schema[predicate.column], predicate.column
+    leaf = predicate if holds else Not(predicate)
+    if not has_gaps(column):
+        return leaf
+    if isinstance(column, Categorical):
+        return And((leaf, IsIn(name, column.categories)))
+    upwards = isinstance(predicate, IsIn) or predicate.operator in (">", ">=", "==")
+    if holds and upwards and min(cast("tuple[float, ...]", predicate.constants)) >= column.lower:
+        return leaf
+    return And((leaf, Comparison(name, ">=", column.lower)))
+
+
+def most_of(term: IntegerTerm, schema: Schema) -> int:
+    """The largest value of a term for one record; the least is 0."""
+    if isinstance(term, Indicator):
+        return 1
+    return math.prod(numeric(name, schema).steps ** power for name, power in term.powers.items())
+
+
+def columns_of(term: IntegerTerm) -> frozenset[str]:
+    """The columns that a term reads."""
+    return term.predicate.columns if isinstance(term, Indicator) else frozenset(term.powers)
+
+
+def numeric(name: str, schema: Schema, *, summed: bool = False) -> NumberColumn:
+    """The column `name`, checked to hold numbers, and one in every record where they are `summed`.
+
+    Raises
+    ------
+    QueryError
+        If it is categorical, or gaps are not counted.
+    """
+    column = schema[name]
+    if isinstance(column, Categorical):
+        raise QueryError(
+            f"the column {name!r} must hold numbers to be summed",
+            found="a column of categories",
+            remedy="Count its categories, or declare it as a column of numbers.",
+        )
+    if summed and has_gaps(column):
+        raise QueryError(
+            f"the column {name!r} must hold a number in every record to be summed",
+            found='gaps that are "not counted"',
+            remedy="Ask for counts or a median; or start from a public table without gaps, and write missing = NUMBER.",
+        )
+    return column
+
+
+def _check_term(term: IntegerTerm, schema: Schema) -> None:
+    """Refuse sums that 64 bits might not hold, and comparisons that engines might read in two ways."""
+    if not isinstance(term, Indicator):
+        largest = most_of(term, schema) * schema.records
+        if not largest <= LARGEST_SUM:
+            what = " times ".join(f"{name!r} to the power {power}" for name, power in term.powers.items())
+            raise QueryError(
+                f"the exact sum of {what} must stay below 2^63",
+                found=f"up to {largest:.3g} over {schema.records:,} records",
+                remedy="Declare the column with fewer grid steps, for example Real(lower, upper, steps=2**16).",
+            )
+        return
+    for leaf in term.predicate.comparisons():
+        _check_leaf(leaf, schema)
+
+
+def _check_leaf(leaf: Comparison | IsIn, schema: Schema) -> None:
+    column = schema[leaf.column]
+    values = leaf.constants
+    if not isinstance(column, Categorical):
+        wrong = [value for value in values if isinstance(value, (str, bool))]
+        if wrong:
+            raise QueryError(
+                f"{leaf.column!r} holds numbers and must be compared with numbers",
+                found=repr(wrong[0]),
+                remedy="Compare it with a number.",
+            )
+        # an engine compares doubles; a constant that is no double would be rounded by some engines only
+        if any(float(value) != value for value in values):
+            raise QueryError(
+                f"{leaf.column!r} must be compared with numbers that are exact as doubles",
+                found="a longer whole number",
+                remedy="Write it with a decimal point to round it.",
+            )
+        return
+    if isinstance(leaf, Comparison) and leaf.operator not in ("==", "!="):
+        raise QueryError(
+            f"{leaf.column!r} is categorical and is compared with == and != only",
+            found=leaf.operator,
+            remedy="List the categories that count: in, or isin in Python.",
+        )
+    # by type as well: True equals 1 in Python, and is another category
+    strange = [value for value in values if not any(value == c and type(value) is type(c) for c in column.categories)]
+    if strange:
+        raise QueryError(
+            f"{leaf.column!r} is compared with its categories {listing(map(repr, column.categories))}",
+            found=repr(strange[0]),
+            remedy=_category_remedy(strange[0], column),
+        )
+
+
+def _category_remedy(value: Constant, column: Categorical) -> str:
+    raw = [category for category, labels in column.coarsen.items() if value in labels]
+    if raw:
+        return f"It counts as {raw[0]!r}: nothing is known of the labels that count as one. Compare with that."
+    meant = spelling(value, column.categories)
+    return f"{meant} Texts stand between quotes; values that are not declared count as missing."

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from numbers import Integral
-from typing import NoReturn, SupportsFloat, cast
+from typing import TYPE_CHECKING, ClassVar, NoReturn, SupportsFloat, TypeVar, cast
 
 from bnpriv import checks
+from bnpriv.bound import Bound, up
 from bnpriv.core.columns import decimal
-from bnpriv.core.queries.base import Indicator, Output, Power, Query
-from bnpriv.core.queries.custom import Custom
+from bnpriv.core.queries.base import GivenAnswer, Indicator, Output, Power, Query
 from bnpriv.core.queries.predicates import (
     And,
     Col,
@@ -29,6 +30,9 @@ from bnpriv.core.queries.predicates import (
 )
 from bnpriv.core.schema import Schema
 from bnpriv.errors import QueryError, SizeError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # --------------------------------------------------------------------------------------------------
 # Cross tables: counts of every cell that the bins of several columns make.
@@ -469,3 +473,324 @@ def _exact(weight: Fraction) -> str:
         return str(weight.numerator)
     nearest = float(weight)
     return repr(nearest) if decimal(nearest) == weight else str(weight)
+
+
+# --------------------------------------------------------------------------------------------------
+# Custom queries: the user's own function, with a declared sensitivity.
+# --------------------------------------------------------------------------------------------------
+
+MOST_OUTPUTS = 100_000
+SENSITIVITY_REMEDY = "Declare how far the answer can move at most, as a positive number."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Custom(Query):
+    """A function of a table, with the sensitivity that its author declares; made by `custom`."""
+
+    function: Callable[[pd.DataFrame], object]
+    reads: tuple[str, ...]
+    sensitivity: float | tuple[tuple[str, float], ...]
+    size: int = 1
+    span: tuple[float, float] | None = None
+    name: str = "custom"
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            found = checks.type_text(self.function)
+            raise QueryError("custom needs a function of a table", found=found, remedy="Pass a function.")
+        checks.text("the name of a custom query", self.name, error=QueryError)
+        object.__setattr__(self, "reads", _reads(self.reads))
+        object.__setattr__(self, "sensitivity", _sensitivity(self.sensitivity, self.reads))
+        size = checks.whole("dimension", self.size, error=QueryError)
+        if not size <= MOST_OUTPUTS:
+            found = checks.shown(size)
+            raise QueryError(f"dimension must be at most {MOST_OUTPUTS:,}", found=found, remedy="Answer fewer numbers.")
+        object.__setattr__(self, "size", size)
+        if self.span is not None:
+            object.__setattr__(self, "span", _span(self.span))
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that the function is given."""
+        return frozenset(self.reads)
+
+    def outputs(self, schema: Schema) -> tuple[Output, ...]:
+        """Refuse: what a function computes is not known, so it has no normal form."""
+        raise QueryError(
+            "the query must be a sum over records of built-in terms",
+            found=str(self),
+            remedy="Use the built-in queries; a custom query is served by mechanisms that need its sensitivity only.",
+        )
+
+    def dimension(self, schema: Schema) -> int:
+        """The number of outputs of the function."""
+        return self.size
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """The assumption that the declared sensitivity is right."""
+        return (f"the sensitivity of {self} is declared by the caller, not computed",)
+
+    def declared(self, columns: frozenset[str]) -> Bound:
+        """The declared bound on the change of the answer when only `columns` change.
+
+        The answer moves no further than the sum of the moves when the columns are changed one after the other, by the
+        triangle inequality. The declaration is for the 1-norm; the 2-norm is never larger.
+        """
+        touched = columns & self.columns
+        if not touched:
+            return Bound(0.0, 0.0, "exact")
+        if not isinstance(self.sensitivity, tuple):
+            return Bound(0.0, self.sensitivity, "certified")
+        steps = [step for name, step in self.sensitivity if name in touched]
+        # rounded up: the sum of the declared steps is itself rounded
+        return Bound(0.0, steps[0] if len(steps) == 1 else up(math.fsum(steps)), "certified")
+
+    def __str__(self) -> str:
+        return f"custom({self.name})"
+
+
+def custom(
+    f: Callable[[pd.DataFrame], object],
+    *,
+    columns: Iterable[str],
+    sensitivity: float | Mapping[str, float],
+    dimension: int = 1,
+    span: tuple[float, float] | None = None,
+    name: str = "custom",
+) -> Custom:
+    """Ask a query that a function of your own answers.
+
+    Parameters
+    ----------
+    f : callable
+        Takes a pandas table of the `columns`, in canonical form: missing values filled, bounds applied. Returns one
+        number, or `dimension` numbers.
+    columns : sequence of str
+        The columns that it is given.
+    sensitivity : float or mapping from str to float
+        By how much the answer can move at most, in the 1-norm, when any of the columns change arbitrarily; or the same
+        for each column alone.
+    dimension : int
+        How many numbers it returns.
+    span : (float, float), optional
+        Range in which every number lies.
+    name : str
+        How the query is called in reports.
+
+    Returns
+    -------
+    Custom
+        A query whose certificate says "declared by the caller".
+
+    Raises
+    ------
+    QueryError
+        If the sensitivity is missing, not positive or not finite, or does not name exactly the columns.
+
+    Examples
+    --------
+    >>> tallest = custom(lambda table: table["height"].max(), columns=["height"], sensitivity=100, name="tallest")
+    >>> print(tallest)
+    custom(tallest)
+    """
+    declared = tuple(sensitivity.items()) if isinstance(sensitivity, Mapping) else sensitivity
+    names = (columns,) if isinstance(columns, str) else columns
+    return Custom(
+        function=f, reads=cast("tuple[str, ...]", names), sensitivity=declared, size=dimension, span=span, name=name
+    )
+
+
+def _reads(names: object) -> tuple[str, ...]:
+    if not isinstance(names, Iterable):
+        found = checks.type_text(names)
+        raise QueryError("custom needs a list of columns", found=found, remedy="List the columns it reads.")
+    listed = tuple(cast("Iterable[str]", names))
+    if not listed:
+        raise QueryError("custom needs a column", found="none", remedy="List the columns that the function reads.")
+    for name in listed:
+        checks.text("a column's name", name, error=QueryError)
+    if len(set(listed)) < len(listed):
+        raise QueryError("custom takes each column once", found="a repeated column", remedy="List each column once.")
+    return tuple(sorted(listed))
+
+
+def _sensitivity(declared: object, reads: tuple[str, ...]) -> float | tuple[tuple[str, float], ...]:
+    if not isinstance(declared, tuple):
+        return checks.positive("the sensitivity", declared, error=QueryError, remedy=SENSITIVITY_REMEDY)
+    pairs = sorted(cast("tuple[tuple[str, float], ...]", declared), key=lambda pair: str(pair[0]))
+    names = tuple(name for name, _ in pairs)
+    if names != reads:
+        raise QueryError(
+            f"the sensitivity must name each of {checks.listing(reads)} once",
+            found=checks.listing(names),
+            remedy="Declare how far each column alone can move the answer.",
+        )
+    return tuple(
+        (name, checks.positive(f"the sensitivity to {name!r}", step, error=QueryError, remedy=SENSITIVITY_REMEDY))
+        for name, step in pairs
+    )
+
+
+def _span(span: object) -> tuple[float, float]:
+    remedy = "Pass (lower, upper), or leave span out."
+    found = checks.type_text(span)
+    ends = cast("Sequence[object]", span) if isinstance(span, (tuple, list)) else ()
+    if len(ends) != 2:
+        raise QueryError("span must be a pair of numbers", found=found, remedy=remedy)
+    low, high = (checks.number("an end of span", end, error=QueryError, remedy=remedy) for end in ends)
+    if not low < high:
+        raise QueryError("the lower end of span must be below the upper", found=f"{low:g}, {high:g}", remedy=remedy)
+    return low, high
+
+
+# --------------------------------------------------------------------------------------------------
+# Derived queries, such as variances and quantiles: noise is added to sums, and the answer is computed from these.
+#
+# What a mechanism sees of such a question is its base: numbers that are sums over records, like those of every other
+# query. The rest is post-processing of what was released: it sees no data and costs no privacy.
+# --------------------------------------------------------------------------------------------------
+
+Number = TypeVar("Number")
+
+Span = tuple[float, float]
+"""The least and the greatest value that a number may have."""
+
+
+class Derived(Query):
+    """A query whose `outputs` are a base of sums; the answer is computed from the noisy base."""
+
+    own_units: ClassVar[bool] = True
+    """Whether every number of the base has its own unit, and therefore its own weight."""
+
+    certain: ClassVar[bool] = True
+    """Whether a base without noise determines the answer, rather than an interval around it."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The name of each number of the answer; a single one is named by the query's text."""
+        return (str(self),)
+
+    @abstractmethod
+    def base_text(self, schema: Schema) -> str:
+        """What the noise is added to, in words."""
+
+    @abstractmethod
+    def ranges(self, schema: Schema) -> tuple[Span, ...]:
+        """The range of each number of the answer, whatever the table holds."""
+
+    @abstractmethod
+    def derive(self, base: Sequence[float], schema: Schema) -> tuple[float, ...]:
+        """Compute the answer from a released base, and clamp it to its range."""
+
+    @abstractmethod
+    def enclose(self, box: Sequence[Span], schema: Schema) -> tuple[Span, ...]:
+        """Intervals that contain the answer if each exact number of the base lies in its span."""
+
+    @abstractmethod
+    def error_bounds(self, halves: Sequence[float], schema: Schema) -> tuple[float, ...]:
+        """The largest error of each number of the answer if the base errs by at most the given halves.
+
+        Empty where nothing but the range bounds it.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Derivation:
+    """How the numbers of an answer are computed from the released ones, query by query.
+
+    Parameters
+    ----------
+    pieces : tuple of (Query, range)
+        Each question, and where its numbers are in the base.
+    schema : Schema
+    """
+
+    pieces: tuple[tuple[Query, range], ...]
+    schema: Schema
+
+    def labels(self, base: Sequence[str]) -> tuple[str, ...]:
+        """The name of each number of the answer, from the names of the base."""
+        return self._gathered(lambda query, _: query.labels, base.__getitem__)
+
+    def values(self, base: Sequence[float]) -> tuple[float, ...]:
+        """The answer computed from a released base."""
+        return self._gathered(lambda query, own: query.derive([base[k] for k in own], self.schema), base.__getitem__)
+
+    def intervals(self, box: Sequence[Span], ranges: Sequence[Span]) -> tuple[Span, ...]:
+        """Intervals of the answer from intervals of the base, each cut to its range."""
+        return self._gathered(
+            lambda query, own: query.enclose([_inside(box[k], ranges[k]) for k in own], self.schema), box.__getitem__
+        )
+
+    def ranges(self, base: Sequence[Span]) -> tuple[Span, ...]:
+        """The ranges of the answer, from those of the base."""
+        return self._gathered(lambda query, _: query.ranges(self.schema), base.__getitem__)
+
+    def shown_as_they_are(self, base: Sequence[bool]) -> tuple[bool, ...]:
+        """A property of the base's numbers, passed on to those that are in the answer themselves; else False."""
+        return self._gathered(lambda _, own: [False] * len(own), base.__getitem__)
+
+    def _gathered(
+        self, derived: Callable[[Derived, range], Iterable[Number]], plain: Callable[[int], Number]
+    ) -> tuple[Number, ...]:
+        """Apply `derived` to each derived query with its places, and `plain` to every place of the others."""
+        found: list[Number] = []
+        for query, places in self.pieces:
+            found += derived(query, places) if isinstance(query, Derived) else map(plain, places)
+        return tuple(found)
+
+    @property
+    def uncertain(self) -> tuple[bool, ...]:
+        """Whether even a base without noise leaves a number of the answer open."""
+        return self._gathered(lambda query, _: [not query.certain] * len(query.labels), lambda _: False)
+
+    @property
+    def groups(self) -> tuple[range, ...]:
+        """The places in the answer of each query."""
+        found: list[range] = []
+        for query, places in self.pieces:
+            start = found[-1].stop if found else 0
+            found.append(range(start, start + (len(query.labels) if isinstance(query, Derived) else len(places))))
+        return tuple(found)
+
+
+def derivation(query: Query, schema: Schema) -> Derivation | None:
+    """How an answer is computed from what is released; None where they are the same.
+
+    Examples
+    --------
+    >>> from bnpriv.io.query_text import parse_query
+    >>> from bnpriv.core.schema import Real
+    >>> schema = Schema(records=100, columns={"height": Real(120, 220)})
+    >>> derivation(parse_query("mean(height)"), schema) is None
+    True
+    >>> found = derivation(parse_query("stack(mean(height), variance(height))"), schema)
+    >>> found.values([171.0, 2.0, 104.0])
+    (171.0, 100.0)
+    """
+    leaves = query.parts if isinstance(query, Stack) else () if isinstance(query, GivenAnswer) else (query,)
+    if not any(isinstance(leaf, Derived) for leaf in leaves):
+        return None
+    pieces: list[tuple[Query, range]] = []
+    for leaf in leaves:
+        start = pieces[-1][1].stop if pieces else 0
+        pieces.append((leaf, range(start, start + leaf.dimension(schema))))
+    return Derivation(pieces=tuple(pieces), schema=schema)
+
+
+def widened(low: Fraction, high: Fraction, ends: Span) -> Span:
+    """The smallest doubles around an interval, clamped to a range."""
+    down, up = math.nextafter(float(low), -math.inf), math.nextafter(float(high), math.inf)
+    return clipped(down, ends), clipped(up, ends)
+
+
+def clipped(value: float, ends: Span) -> float:
+    """A value clamped to a range."""
+    return min(max(value, ends[0]), ends[1])
+
+
+def _inside(span: Span, ends: Span) -> Span:
+    """The intersection of an interval, widened by its rounding, with a range."""
+    low, high = math.nextafter(span[0], -math.inf), math.nextafter(span[1], math.inf)
+    return clipped(low, ends), clipped(high, ends)

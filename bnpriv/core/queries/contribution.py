@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray
 from bnpriv.core.columns import GAP_MARK, Categorical
-from bnpriv.core.queries.base import Indicator
-from bnpriv.core.queries.normal_form import IntegerTerm, NormalForm, StepProduct, Steps, Wholes, columns_of, most_of
+from bnpriv.core.queries.base import Indicator, IntegerTerm, NormalForm, StepProduct, Steps, Wholes, columns_of, most_of
 from bnpriv.core.queries.predicates import Comparison, IsIn, Operator, Truths, truth
 from bnpriv.core.schema import Column, NumberColumn, Schema, fill_of, has_gaps, is_whole
 from bnpriv.core.whole_numbers import nearest_doubles
@@ -221,7 +220,7 @@ def answers(form: NormalForm, tables: Tables) -> NDArray[np.float64]:
     --------
     >>> from bnpriv.core.queries.asked import count
     >>> from bnpriv.core.queries.predicates import col
-    >>> from bnpriv.core.queries.normal_form import normal_form
+    >>> from bnpriv.core.queries.base import normal_form
     >>> from bnpriv.core.schema import Real
     >>> schema = Schema(records=3, columns={"height": Real(120, 220)})
     >>> answers(normal_form(count(col("height") > 165), schema), {"height": np.array([[150.0, 170.0, 999.0]])})

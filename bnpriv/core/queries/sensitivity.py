@@ -20,9 +20,8 @@ from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray
 from bnpriv.core.columns import Categorical
 from bnpriv.core.queries import contribution
 from bnpriv.core.queries.asked import Weighted, as_query
-from bnpriv.core.queries.base import GivenAnswer, Indicator, Query
-from bnpriv.core.queries.custom import Custom
-from bnpriv.core.queries.normal_form import NormalForm, normal_form
+from bnpriv.core.queries.base import GivenAnswer, Indicator, NormalForm, Query, normal_form
+from bnpriv.core.queries.builtin import Custom
 from bnpriv.core.schema import Column, Schema, require_schema
 from bnpriv.errors import ParameterError, QueryError, SchemaError, SizeError
 

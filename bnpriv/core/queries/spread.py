@@ -11,10 +11,8 @@ from typing import ClassVar, cast
 
 from bnpriv import checks
 from bnpriv.core.columns import decimal
-from bnpriv.core.queries.base import Indicator, Output, Power, Product
-from bnpriv.core.queries.builtin import WEIGHT_ONE, OfColumn
-from bnpriv.core.queries.derived import Derived, Span, clipped, widened
-from bnpriv.core.queries.normal_form import numeric
+from bnpriv.core.queries.base import Indicator, Output, Power, Product, numeric
+from bnpriv.core.queries.builtin import WEIGHT_ONE, Derived, OfColumn, Span, clipped, widened
 from bnpriv.core.queries.predicates import Constant, bins_of, checked_bins, column_name, edges_of, literals, quoted
 from bnpriv.core.schema import Schema, has_gaps
 from bnpriv.errors import QueryError

@@ -9,7 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -36,7 +36,8 @@ from bnpriv.io.starter.public import (
     spelled,
 )
 from bnpriv.io.toml import parse_toml
-from bnpriv.tables.readings import categories
+from bnpriv.tables.readings import Writing, categories, number as number_of
+from bnpriv.toml import short_number, toml_section
 
 # --------------------------------------------------------------------------------------------------
 # Codebooks: what a public document says about columns, as a table, as TOML, or in the style of a ``.names`` file.
@@ -66,6 +67,8 @@ class Described:
         How frequent each category, or each bin, is in public; of sum one.
     nameless : bool
         Whether the codebook lists the column's categories without its name.
+    codes : tuple of float, optional
+        Numbers that stand for a missing value, whatever a public table looks like; empty if none does.
     """
 
     kind: str = "unknown"
@@ -75,19 +78,24 @@ class Described:
     edges: tuple[float, ...] = ()
     shares: tuple[float, ...] = ()
     nameless: bool = False
+    codes: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         member("a type in a codebook", self.kind, CODEBOOK_TYPES, error=FileError)
         if self.lower is not None and self.upper is not None and not self.lower < self.upper:
             raise FileError(
-                "lower must be below upper in a codebook",
+                "the lower bound must be below the upper one",
                 found=f"{self.lower:g} and {self.upper:g}",
-                remedy="Correct the codebook.",
+                remedy="Correct them.",
             )
         repeated = [each for k, each in enumerate(self.categories) if each in self.categories[:k]]
         if repeated:
+            raise FileError("categories must differ", found=f"{listing(repeated)} again", remedy="List each once.")
+        if self.codes and self.kind == "categorical":
             raise FileError(
-                "categories of a codebook must differ", found=f"{listing(repeated)} again", remedy="List each once."
+                "codes of missing values are those of columns of numbers",
+                found="a column of categories",
+                remedy="Leave the code out of its categories: what is not listed counts as missing.",
             )
         if self.shares:
             self._check_shares()
@@ -98,7 +106,7 @@ class Described:
         total = math.fsum(self.shares)
         if len(self.shares) != bins or bins < 2:
             raise FileError(
-                "a codebook has one share for each category, or for each bin between edges, and at least two",
+                "there is one share for each category, or for each bin between edges, and at least two",
                 found=f"{len(self.shares)} for {bins}",
                 remedy='Write categories = ["a", "b"] or edges = [0, 18, 65, 99], and as many shares.',
             )
@@ -116,9 +124,9 @@ def read_codebook(path: str | os.PathLike[str]) -> dict[str, Described]:
     Parameters
     ----------
     path : str or path
-        A CSV file with the columns column, type, lower, upper, categories, edges and shares (lists separated by
-        ``|``); a TOML file with a table of these keys for each column, where shares may be ``{no = 0.8, yes = 0.2}``;
-        or lines like ``age: continuous.`` and ``sex: Female, Male.``
+        A CSV file with the columns column, type, lower, upper, categories, edges, shares and missing_codes (lists
+        separated by ``|``; dates as 1970-01-31); a TOML file with a table of these keys for each column, where shares
+        may be ``{no = 0.8, yes = 0.2}``; or lines like ``age: continuous.`` and ``sex: Female, Male.``
 
     Returns
     -------
@@ -217,7 +225,7 @@ def _described(said: Mapping[str, Any], categories: tuple[str, ...]) -> Describe
                 remedy="Correct the codebook.",
             )
         named = [of[each] for each in categories]
-    ends = _numbers_listed("edges", said.get("edges"))
+    ends = numbers_listed("edges", said.get("edges"))
     lower, upper = (_number(key, said.get(key)) for key in ("lower", "upper"))
     lower, upper = (ends[0], ends[-1]) if ends else (lower, upper)
     usual = "categorical" if categories else "unknown" if lower is None else "real"
@@ -227,16 +235,62 @@ def _described(said: Mapping[str, Any], categories: tuple[str, ...]) -> Describe
         upper=upper,
         categories=categories,
         edges=ends,
-        shares=_numbers_listed("shares", named),
+        shares=numbers_listed("shares", named),
+        nameless=said.get("nameless") is True,
+        codes=numbers_listed("missing_codes", said["missing_codes"]) if "missing_codes" in said else None,
     )
 
 
-def _numbers_listed(key: str, value: object) -> tuple[float, ...]:
-    """Return the numbers of a list, or of a text that separates them by bars."""
-    listed = value.split("|") if isinstance(value, str) else [] if value is None else value
+def codebook_text(described: Mapping[str, Described]) -> str:
+    """Return the text of a TOML codebook, from which the same is read.
+
+    Examples
+    --------
+    >>> print(codebook_text({"age": Described(kind="integer", lower=0, upper=90, codes=(99,))}).strip())
+    [columns.age]
+    type = "integer"
+    lower = 0
+    upper = 90
+    missing_codes = [99]
+    """
+    parts: list[str] = []
+    for name, each in described.items():
+        ends = {"lower": each.lower, "upper": each.upper, "edges": each.edges, "shares": each.shares}
+        numbers = {**ends, "missing_codes": each.codes}
+        values: dict[str, object] = {"type": each.kind}
+        for key, held in numbers.items():
+            if isinstance(held, tuple):
+                values |= {key: [*map(short_number, held)]} if held or key == "missing_codes" else {}
+            elif held is not None:
+                values[key] = short_number(held)
+        values |= {"categories": list(each.categories)} if each.categories else {}
+        values |= {"nameless": True} if each.nameless else {}
+        parts.append(toml_section(["columns", name], values))
+    return "\n".join(parts)
+
+
+def numbers_listed(key: str, value: object) -> tuple[float, ...]:
+    """Return the numbers of a list, or of a text that separates them by bars; a date counts as its day.
+
+    Raises
+    ------
+    FileError
+
+    Examples
+    --------
+    >>> numbers_listed("edges", "0 | 18.5|1970-01-31")
+    (0.0, 18.5, 30.0)
+    """
+    listed = (
+        [each for each in value.split("|") if each.strip()]
+        if isinstance(value, str)
+        else []
+        if value is None
+        else value
+    )
     if not isinstance(listed, list):
         raise FileError(f"{key} must be a list", found="another value", remedy="Write [0.8, 0.2], in CSV 0.8|0.2.")
-    numbers = [_number(f"each of {key}", each) for each in cast("list[object]", listed)]
+    numbers = [_number(key, each) for each in cast("list[object]", listed)]
     return tuple(math.nan if number is None else number for number in numbers)
 
 
@@ -244,12 +298,16 @@ def _number(key: str, value: object) -> float | None:
     if value is None or value == "":
         return None
     try:
-        number = float(cast(Any, value))
-    except (TypeError, ValueError):
-        number = float("nan")
-    if number - number != 0:
-        raise FileError(f"{key} must be a finite number", found="something else", remedy="Correct the codebook.")
-    return number
+        found = float(cast(Any, value))
+    except (TypeError, ValueError, OverflowError):
+        found = number_of(value, Writing(dates="YYYY-MM-DD"))  # a date counts as its day
+    if found - found != 0:
+        raise FileError(
+            f"{key} must be a finite number, or a date",
+            found="something else",
+            remedy="Write it as 0.5, or 1970-01-31.",
+        )
+    return found
 
 
 # --------------------------------------------------------------------------------------------------
@@ -445,6 +503,95 @@ def _in_units(weights: Mapping[Any, float]) -> dict[Any, float]:
     units = {number: max(1, round(FREQUENCY_UNITS * weight / total)) for number, weight in weights.items()}
     units[max(units, key=units.__getitem__)] += FREQUENCY_UNITS - sum(units.values())
     return {number: share / FREQUENCY_UNITS for number, share in units.items()}
+
+
+# --------------------------------------------------------------------------------------------------
+# What somebody writes of a column into a field, in place of a codebook.
+# --------------------------------------------------------------------------------------------------
+
+
+def texts_listed(text: str) -> list[str]:
+    """Return texts with commas between; one that holds a comma stands in quotes.
+
+    Raises
+    ------
+    FileError
+
+    Examples
+    --------
+    >>> texts_listed('yes, "no, never"')
+    ['yes', 'no, never']
+    """
+    try:
+        return [each.strip() for row in csv.reader([text], skipinitialspace=True, strict=True) for each in row]
+    except csv.Error:
+        raise FileError(
+            "texts have commas between", found="something else", remedy='Write them as yes, no, "a, or b".'
+        ) from None
+
+
+def with_fact(base: Described, fact: str, text: str, read_as: str = "") -> Described:
+    """Return what is known of a column with one fact more.
+
+    Parameters
+    ----------
+    base : Described
+    fact : {"as", "holds", "shares", "codes"}
+        What the text says: how the column is read; bounds, edges of bins, or labels; how frequent each is; which
+        numbers stand for a missing value.
+    text : str
+        With commas between.
+    read_as : str
+        What the column is read as: "number", "whole", "category", or another; empty for what it looks like.
+
+    Raises
+    ------
+    FileError, SchemaError
+        If it is no such fact, or no column can have it.
+
+    Examples
+    --------
+    >>> (
+    ...     with_fact(Described(), "holds", "0, 18, 90", "whole").edges,
+    ...     with_fact(Described(), "holds", "no, yes").categories,
+    ... )
+    ((0.0, 18.0, 90.0), ('no', 'yes'))
+    """
+    if fact == "as":
+        return replace(base, kind="integer") if text == "whole" else base
+    if fact == "codes":
+        return replace(base, codes=() if text.lower() == "none" else _each_number("each code", text))
+    if fact == "shares":
+        return replace(base, shares=_each_number("each share", text))
+    texts = tuple(filter(None, texts_listed(text)))
+    labelled = read_as == "category" or not (read_as or any(map(_writes_number, texts)))
+    ends = () if labelled else numbers_listed("each bound", list(texts))
+    if len(texts) < 2:
+        raise FileError(
+            "bounds are two numbers, edges of bins are more, and labels are at least two",
+            found="fewer",
+            remedy="Write 0, 90 or 0, 18, 65, 90 or no, yes.",
+        )
+    if len(ends) > 1:
+        kind = base.kind if base.kind in ("real", "integer") else "real"
+        inner = ends if len(ends) > 2 else ()
+        made = Described(kind=kind, lower=ends[0], upper=ends[-1], edges=inner, codes=base.codes)
+    else:
+        made = Described(kind="categorical", categories=texts, nameless=base.nameless)
+    choice("", made, None, as_states=False, public="")  # there is such a column
+    return made
+
+
+def _writes_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return not math.isnan(number_of(text, Writing(dates="YYYY-MM-DD")))
+    return True
+
+
+def _each_number(what: str, text: str) -> tuple[float, ...]:
+    return numbers_listed(what, [each for each in texts_listed(text) if each])
 
 
 # --------------------------------------------------------------------------------------------------

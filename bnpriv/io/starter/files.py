@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
@@ -21,15 +21,8 @@ from bnpriv.io.networks.texts import network_text, written_models
 from bnpriv.io.starter.codebook import KnownColumn
 from bnpriv.io.starter.learn import LEARNED_MODELS, check_protected
 from bnpriv.io.starter.public import OTHER_LABELS
-from bnpriv.io.starter.started import (
-    Started,
-    StartedNotion,
-    level_of,
-    started,
-    usual_decisions,
-    usual_distance,
-    usual_property,
-)
+from bnpriv.io.starter.start import usual_decisions, usual_distance, usual_property
+from bnpriv.io.starter.started import Started, StartedNotion, level_of, started
 from bnpriv.kind import kind_of
 from bnpriv.ledger.prices import questions_text
 from bnpriv.paths import user_path
@@ -303,8 +296,7 @@ def _decided(known: Started, protect: Sequence[str], *, asked: bool) -> str:
 
 
 def _queries(known: Started, protect: Sequence[str]) -> str:
-    ready = {name: each.column for name, each in known.columns.items() if each.column and name not in known.left_out}
-    ready = {name: column for name, column in ready.items() if name not in protect} or ready
+    ready = {name: column for name, column in known.ready.items() if name not in protect} or known.ready
     labelled = [name for name, column in ready.items() if isinstance(column, Categorical)]
     name = next(iter([*labelled, *ready]), None)
     if name is None:
@@ -499,15 +491,26 @@ def asked_notion() -> StartedNotion | None:
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return None
-    if _yes(ASK_SINGLE, sys.stdin, sys.stderr):
+    return answered_notion(lambda question: _yes(question, sys.stdin, sys.stderr))
+
+
+def answered_notion(yes: Callable[[str], bool]) -> StartedNotion:
+    """The notion that the answers to the three questions mean; the first yes decides, and no further one is asked.
+
+    Raises
+    ------
+    ParameterError
+        If neither notion is meant.
+    """
+    if yes(ASK_SINGLE):
         raise ParameterError(
             "attribute privacy hides a property of a column, never a single record",
             found="single records to be hidden",
             remedy="Use differential privacy for that, for example OpenDP (docs.opendp.org).",
         )
-    if _yes(ASK_THIS, sys.stdin, sys.stderr):
+    if yes(ASK_THIS):
         return "dataset"
-    if _yes(ASK_BEHIND, sys.stdin, sys.stderr):
+    if yes(ASK_BEHIND):
         return "distributional"
     raise ParameterError(
         "something must be hidden",

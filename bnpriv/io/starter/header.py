@@ -11,6 +11,8 @@ import csv
 import io
 import os
 import re
+import shutil
+from codecs import BOM_UTF8
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, islice
@@ -179,6 +181,12 @@ def first_line(path: Path, *, comments: bool = True) -> list[str]:
         if isinstance(broken, FileError):
             raise
         fields = []
+    if any("\ufffd" in field for field in fields):
+        raise FileError(
+            f"{path}: the table must be UTF-8",
+            found="other bytes in its first line, as older versions of Excel write them",
+            remedy="Save it as CSV UTF-8.",
+        )
     # a quote that never closes takes records into the names
     if not any(fields) or set("\0\r\n") & set("".join(fields)):
         raise FileError(
@@ -192,6 +200,16 @@ def first_line(path: Path, *, comments: bool = True) -> list[str]:
 def separator_of(path: Path) -> str:
     """Return the sign between the fields of the first line of a text file."""
     return separator_in(_beginning(path))
+
+
+def write_with_names(path: Path, names: Sequence[str], copy: Path) -> None:
+    """Write a copy, for nobody else, of a text file without a line of names, with one in front."""
+    line = io.StringIO(newline="")
+    csv.writer(line, delimiter=separator_of(path), lineterminator="\n").writerow(names)
+    with path.open("rb") as old, open(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as new:
+        new.write(line.getvalue().encode())
+        new.write(old.read(len(BOM_UTF8)).removeprefix(BOM_UTF8))
+        shutil.copyfileobj(old, new)
 
 
 def _beginning(path: Path) -> str:

@@ -54,7 +54,7 @@ def learned(
     values: Mapping[str, PublicValues],
     *,
     public: str,
-    edges: str | None = None,
+    edges: str | Edges | None = None,
     protect: Sequence[str] = (),
     draws: int = LEARNED_MODELS,
     graphs: int = 1,
@@ -71,7 +71,7 @@ def learned(
         The public table.
     public : str
         Where it comes from.
-    edges : str, optional
+    edges : str or mapping, optional
         An expert's graph, as "age > income, sex > income"; by default hill climbing with BIC.
     protect : sequence of str
         Columns of which no other is independent in a graph that was searched; see `connected`.
@@ -123,7 +123,7 @@ def learned(
     return replace(model_class(made), posterior_draws=facts)
 
 
-def check_graphs(graphs: int, draws: int, edges: str | None) -> None:
+def check_graphs(graphs: int, draws: int, edges: object) -> None:
     """Refuse graphs that are looked for beside one that is given, or of which some would have no model.
 
     Raises
@@ -151,6 +151,9 @@ def _resamples(table: pd.DataFrame, count: int) -> Iterator[pd.DataFrame]:
 
 Strengths = Mapping[tuple[str, str], float]
 """The strength of each edge, from the column above to the one below."""
+
+Edges = Mapping[tuple[str, str], float | None]
+"""Edges by hand, whatever their columns are called, each with the strength that it states, or None."""
 
 
 def stated(
@@ -324,8 +327,14 @@ def _searched(table: object) -> dict[str, list[str]]:
     return parents
 
 
-def _parents(edges: str, names: Sequence[str]) -> dict[str, list[str]]:
+def _parents(edges: str | Edges, names: Sequence[str]) -> dict[str, list[str]]:
     """Return the parents that an expert's edges declare."""
+    if not isinstance(edges, str) and any(own is not None for own in edges.values()):
+        raise ParameterError(
+            "a strength is that of edges by hand, where no table is learned from",
+            found="one beside a table to learn from",
+            remedy="Write None in its place: the table says how strong an edge is.",
+        )
     parents: dict[str, list[str]] = {name: [] for name in names}
     for above, below in _ends(edges, names):
         if above not in parents[below]:
@@ -333,10 +342,13 @@ def _parents(edges: str, names: Sequence[str]) -> dict[str, list[str]]:
     return parents
 
 
-def _ends(edges: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for edge in filter(None, map(str.strip, edges.split(","))):
-        ends = [end.strip() for end in re.split("->|>", edge)]
+def _ends(edges: str | Iterable[tuple[str, str]], names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    if isinstance(edges, str):
+        listed = filter(None, map(str.strip, edges.split(",")))
+        edges = [tuple(end.strip() for end in re.split("->|>", edge)) for edge in listed]  # type: ignore[misc]
+    for ends in edges:
         if len(ends) != 2:
+            edge = " > ".join(ends)
             raise ParameterError(
                 'edges must read "a -> b, b -> c"', found=repr(edge[:80]), remedy="Separate them by commas."
             )
@@ -345,12 +357,12 @@ def _ends(edges: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield ends[0], ends[1]
 
 
-def strengths_of(edges: str, strength: float | None, names: Sequence[str]) -> dict[tuple[str, str], float]:
+def strengths_of(edges: str | Edges, strength: float | None, names: Sequence[str]) -> dict[tuple[str, str], float]:
     """Return the strength of each edge that somebody states.
 
     Parameters
     ----------
-    edges : str
+    edges : str or mapping
         As "income -> score: 1.5, income -> sex".
     strength : float, optional
         Of the edges that state none.
@@ -368,22 +380,32 @@ def strengths_of(edges: str, strength: float | None, names: Sequence[str]) -> di
     {('income', 'score'): 1.5, ('income', 'sex'): 2.0}
     """
     found: dict[tuple[str, str], float] = {}
-    for edge in filter(None, map(str.strip, edges.split(","))):
-        own_one = ":" in edge and not edge.endswith(tuple(names))
-        named, own = edge.rsplit(":", 1) if own_one else (edge, "")
+    for named, own in _with_own_strengths(edges, names):
         try:
-            factor = float(own) if own_one else strength
+            factor = strength if own is None else float(own)
         except ValueError:
             factor = math.nan
         if factor is None or isinstance(factor, bool) or not 1 <= factor <= MOST_STRENGTH:
             raise ParameterError(
                 "the strength of an edge is a factor between odds, from 1 (says nothing) to a million",
-                found="none" if factor is None else repr(own.strip() or factor)[:80],
+                found="none" if factor is None else repr((isinstance(own, str) and own.strip()) or factor)[:80],
                 remedy='Write strength=2, in the shell --strength 2, or beside the edge "income -> score: 2".',
             )
         for ends in _ends(named, names):
             found[ends] = max(float(factor), found.get(ends, 1.0))
     return found
+
+
+def _with_own_strengths(
+    edges: str | Edges, names: Sequence[str]
+) -> Iterator[tuple[str | list[tuple[str, str]], str | float | None]]:
+    """Yield edges, each with the strength that stands beside it."""
+    if not isinstance(edges, str):
+        yield from (([ends], own) for ends, own in edges.items())
+        return
+    for edge in filter(None, map(str.strip, edges.split(","))):
+        named, sign, own = edge.rpartition(":")
+        yield (named, own) if sign and not edge.endswith(tuple(names)) else (edge, None)
 
 
 def written_tables(network: DiscreteNetwork, model: int) -> list[WrittenTable]:

@@ -84,6 +84,7 @@ def found_public(
     given: bool = True,
     labels: Collection[str] = (),
     told: Mapping[str, str] | None = None,
+    codes: Mapping[str, tuple[float, ...]] | None = None,
 ) -> FoundPublic:
     """Find how a public table writes numbers and dates, which numbers are codes, and which columns are ids.
 
@@ -98,6 +99,8 @@ def found_public(
         Columns whose texts are labels even where all of them are numbers, as "01" and "02".
     told : mapping from str to str, optional
         What columns are read as, whatever is found: "days", "number", "category", "id", or how a date is written.
+    codes : mapping from str to tuple of float, optional
+        Which numbers of columns stand for a missing value, where that is known; in others they are looked for.
 
     Raises
     ------
@@ -120,11 +123,15 @@ def found_public(
         raise DataError("the public table needs records", found="none", remedy="Give another table.")
     columns = {name: found[name] for name in names}
     separator = separator_of(user_path(cast(str, data))) if is_text_file(data) else ","
-    return _found_in(columns, labels, told or {}, separator)
+    return _found_in(columns, labels, told or {}, codes or {}, separator)
 
 
 def _found_in(
-    columns: Mapping[str, Sequence[object]], labels: Collection[str], told: Mapping[str, str], separator: str
+    columns: Mapping[str, Sequence[object]],
+    labels: Collection[str],
+    told: Mapping[str, str],
+    known_codes: Mapping[str, tuple[float, ...]],
+    separator: str,
 ) -> FoundPublic:
     plain = {name: _without_gaps(values) for name, values in columns.items()}
     numeric = [name for name in columns if told.get(name, "" if name not in labels else "category") not in LABELS]
@@ -151,14 +158,16 @@ def _found_in(
             if texts:
                 notes.append(f"{name}: {texts:,} of its public values are no numbers or dates, and count as missing.")
             counted = Counter(each for each in known if isinstance(each, float))
-            enough = name not in told and counted.total() >= LEAST_PUBLIC_RECORDS
-            codes[name] = suspected = readings.suspected_codes(counted, dates=name in dates) if enough else ()
+            enough = name not in told and name not in known_codes and counted.total() >= LEAST_PUBLIC_RECORDS
+            suspected = readings.suspected_codes(counted, dates=name in dates) if enough else ()
+            codes[name] = known_codes.get(name, suspected)
+            values[name] = [None if each in codes[name] else each for each in known]
             if suspected:
-                values[name] = [None if each in suspected else each for each in known]
                 shown = listing(readings.day_text(code) if writing.dates else f"{code:.15g}" for code in suspected)
+                read = "days" if writing.dates else "number"
                 notes.append(
                     f"{name}: {shown} ({sum(counted[each] for each in suspected):,} public records) looks like a code, "
-                    f"and counts as missing; if it is none: --as {name}={'days' if writing.dates else 'number'}."
+                    f"and counts as missing; if it is none, read it as {read}: --as {name}={read}."
                 )
     return FoundPublic(values=values, dialect=replace(dialect, codes=codes), left_out=left_out, notes=tuple(notes))
 

@@ -1,10 +1,9 @@
-"""From a table of one's own, its codebook and a public table to what is known of its columns, and to a framework."""
+"""What is known of a table of one's own: its header, and what a codebook and a public table say of its columns."""
 
 from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,21 +11,17 @@ from pathlib import Path
 from typing import Literal, cast
 
 from bnpriv.checks import listing, member
-from bnpriv.core.columns import NOT_COUNTED, SPREADS, Binned, Categorical, Integer
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.columns import NOT_COUNTED, SPREADS, Binned
 from bnpriv.core.networks.base import Level
 from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.core.queries.asked import count
-from bnpriv.core.queries.predicates import col
-from bnpriv.core.schema import Column, Schema
-from bnpriv.core.secrets import Secret, apart
-from bnpriv.errors import FewRecordsWarning, FileError, FoundInPublicWarning, FrameworkError, ParameterError
-from bnpriv.io.networks.files import read_network
+from bnpriv.core.networks.graph import Graph
+from bnpriv.core.schema import Column
+from bnpriv.errors import FileError, FrameworkError, ParameterError
 from bnpriv.io.starter.codebook import Described, KnownColumn, choice, node_states, point_masses, read_codebook
 from bnpriv.io.starter.header import Header, first_line, header_of, is_text_file, looks_like_a_record, shares_names
 from bnpriv.io.starter.learn import (
     LEARNED_MODELS,
+    Edges,
     Strengths,
     check_protected,
     learned,
@@ -47,214 +42,8 @@ from bnpriv.kinds.public_records import PublicRecords
 from bnpriv.paths import user_path
 from bnpriv.tables.files import is_database
 from bnpriv.tables.readings import DATE_FORMATS, PLAIN, Dialect
-from bnpriv.text import some_text
-
-HIDDEN_PART = 100
-"""By default numbers of records up to one in so many of the table apart are not to be told apart."""
-
-
-def start(
-    data: object,
-    *,
-    records: int,
-    protect: str | Sequence[str] | Mapping[str, Secret],
-    learn: object = None,
-    network: DiscreteNetwork | str | os.PathLike[str] | None = None,
-    public: object = None,
-    notion: StartedNotion = "dataset",
-    codebook: str | os.PathLike[str] | None = None,
-    names: Sequence[str] | None = None,
-    edges: str | None = None,
-    strength: float | None = None,
-    draws: int = LEARNED_MODELS,
-    graphs: int = 1,
-    source: str | None = None,
-    read_as: Mapping[str, str] | None = None,
-) -> DatasetAttributePrivacy | DistributionalAttributePrivacy:
-    """Start a framework for a table of one's own, from its header and what is public about it.
-
-    Parameters
-    ----------
-    data : table, str or path
-        The private table, of which only the names of columns are used.
-    records : int
-        Number of rows, a public fact.
-    protect : str, sequence of str, or mapping from str to Secret
-        The protected columns. For a name alone the number of records with its last category, or from its middle bin
-        on, is hidden, up to 1 % of the records apart; for the notion "distributional" all states of its parameter.
-    learn : table, str or path, optional
-        A public table with the same columns, from which a network of records is learned: the graph by hill climbing
-        with BIC, the tables as draws from a Dirichlet posterior. Few whole numbers are states, others become bins; rare
-        categories, and labels that it lacks, become "other".
-    network : DiscreteNetwork, str or path, optional
-        In place of `learn`: a network, or its file.
-    public : table, str or path, optional
-        A public table for bounds and categories alone.
-    notion : {"dataset", "distributional"}
-        Whether a property of this table is hidden, or the law behind it: docs/choosing-a-notion.md.
-    codebook : str or path, optional
-        A CSV or TOML file with column, type, lower, upper, categories, edges and shares, or lines like
-        ``sex: Female, Male.``
-    names : sequence of str, optional
-        The columns, for a file whose first line is a record.
-    edges : str, optional
-        An expert's graph, as "age -> income, sex -> income": for `learn`, or with a strength in place of it.
-    strength : float, optional
-        Without a public table: how much the edges can say. Whatever the state of the column before an arrow, the odds
-        of one state of the column behind it against another are within this factor of those that the codebook's shares
-        give. An edge may state its own, "income -> score: 1.5".
-    draws : int
-        How many networks are drawn; of weights of the public records there are twice as many draws.
-    graphs : int
-        For `learn`: in how many resamples of the public table (bootstrap) a graph is looked for, among which the draws
-        are shared, so that an edge that the table supports but half is missing in half of the models. An estimate, no
-        posterior.
-    source : str, optional
-        Where a given network comes from.
-    read_as : mapping from str to str, optional
-        What columns are read as, whatever the public table looks like: "number", "category", "days" (dates, which count
-        as days since 1970-01-01), a way to write dates such as "DD.MM.YYYY", or "id" (left out).
-
-    Returns
-    -------
-    DatasetAttributePrivacy or DistributionalAttributePrivacy
-
-    Raises
-    ------
-    ParameterError
-        If there is nothing to learn from, no network and no edges, or a protected column is unknown, or records are to
-        teach the law behind a table.
-    FileError, DataError
-        If a file is not what it should be, the public table is the private one, or has other columns.
-    FrameworkError
-        If bounds or categories of a column stay unknown.
-
-    Warns
-    -----
-    FewRecordsWarning
-        If the network is learned from fewer than 500 public records.
-    FoundInPublicWarning
-        If the public table holds dates, signs of another language, codes for missing values, ids, or numbers with much
-        mass of their own: what was found, and what was made of it.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> survey = pd.DataFrame({"smokes": ["no", "yes"] * 300, "ill": ["no"] * 330 + ["yes"] * 270})
-    >>> ours = pd.DataFrame({"smokes": ["yes"], "ill": ["no"]})
-    >>> framework = start(ours, records=5000, protect="ill", learn=survey)
-    >>> framework.protected_secrets[0].secret
-    'the number of records with ill = yes in this table'
-    """
-    if (learn is not None and network is not None) or (learn is None and network is None and edges is None):
-        raise ParameterError(
-            "a framework needs a network: one to be learned, one that is given, or edges with a strength",
-            found="none" if learn is None else "both",
-            remedy="Write learn=PUBLIC_TABLE, network=... with its source, or codebook=..., edges=... and strength=2.",
-        )
-    if source is None and network is not None:
-        raise ParameterError("a network comes from somewhere", found="no source", remedy='Write source="...".')
-    hiding = [protect] if isinstance(protect, str) else protect
-    hidden: Mapping[str, Secret | None] = hiding if isinstance(hiding, Mapping) else dict.fromkeys(hiding)
-    given = read_network(network, level_of(notion)) if isinstance(network, (str, os.PathLike)) else network
-    known = started(
-        data,
-        notion=notion,
-        names=names,
-        codebook=codebook,
-        public=public,
-        learn=learn,
-        network=given,
-        edges=edges,
-        strength=strength,
-        draws=draws,
-        graphs=graphs,
-        protect=hidden,
-        read_as=read_as,
-    )
-    if known.few_records:
-        warnings.warn(known.few_records, FewRecordsWarning, stacklevel=2)
-    if known.notes:
-        warnings.warn("\n".join(["found in the public table:", *known.notes]), FoundInPublicWarning, stacklevel=2)
-    schema = _schema(known, records)
-    for name in hidden:
-        check_protected(name, list(schema.columns))
-    return _framework(known, schema, hidden, cast(DiscreteNetwork, given or known.network), source or known.source)
-
-
-def _schema(known: Started, records: int) -> Schema:
-    """Return the schema of all columns but those left out.
-
-    Raises
-    ------
-    FrameworkError
-        If bounds or categories of one stay unknown.
-    """
-    kept = {name: each.column for name, each in known.columns.items() if name not in known.left_out}
-    unknown = [name for name, column in kept.items() if column is None]
-    if unknown:
-        # names that nothing public has too may be a record
-        told = known.names_given or known.public
-        raise FrameworkError(
-            "every column needs public bounds or categories",
-            found=f"none for {listing(unknown)}" if told else "none for any",
-            remedy="Give a codebook, or a public table.",
-        )
-    columns = {name: column for name, column in kept.items() if column is not None}
-    return Schema(records=records, columns=columns, dialect=None if known.dialect == PLAIN else known.dialect)
-
-
-def _framework(
-    known: Started, schema: Schema, hidden: Mapping[str, Secret | None], network: DiscreteNetwork, source: str
-) -> DatasetAttributePrivacy | DistributionalAttributePrivacy:
-    if known.notion == "distributional":
-        apart_from = [name for name in schema.columns if name not in network.attributes]
-        return DistributionalAttributePrivacy(network, schema, list(hidden), source=source, independent=apart_from)
-    near = apart(at_most=usual_distance(schema.records))
-    secrets = {
-        name: Secret(usual_property(name, schema[name]), pairs=near) if secret is None else secret
-        for name, secret in hidden.items()
-    }
-    made = DatasetAttributePrivacy(network, schema, secrets, source=source, public_records=known.public_records)
-    left_open = [name for name, secret in hidden.items() if secret is None]
-    object.__setattr__(made, "decisions", usual_decisions(left_open, schema.records))
-    return made
-
-
-def usual_distance(records: int) -> int:
-    """How far apart numbers of records are not to be told apart where nobody says it."""
-    return max(1, records // HIDDEN_PART)
-
-
-def usual_decisions(names: Sequence[str], records: int) -> dict[str, str]:
-    """What is said of a number that is hidden, and how far apart, where nobody decided it."""
-    if not names:
-        return {}
-    told, near = some_text(names, most=2), usual_distance(records)
-    return {
-        "protected": f"default for {told}: the column was named, which number of it is hidden was not",
-        "apart": f"default for {told}: {near:,}, of {records:,} records",
-    }
-
-
-def usual_property(name: str, column: Column):
-    """Return how many records have the last category of a column, or a number from its middle bin on."""
-    if isinstance(column, Categorical):
-        named = [each for each in column.categories if each not in (column.missing, *OTHER_LABELS)]
-        named = named or list(column.categories)
-        return count(col(name) == named[-1])
-    if isinstance(column, Binned):
-        return count(col(name) >= column.edges[len(column.edges) // 2])
-    middle = (column.lower + column.upper) / 2
-    # as a person would write it: the sum of two decimals may have an end that neither has
-    return count(col(name) >= (math.ceil(middle) if isinstance(column, Integer) else float(f"{middle:.12g}")))
-
 
 StartedNotion = Literal["dataset", "distributional"]
-# --------------------------------------------------------------------------------------------------
-# What is known of the table: its header, and what a codebook and a public table say of its columns.
-# --------------------------------------------------------------------------------------------------
-
 FEW_PUBLIC_RECORDS = 500
 """With fewer public records to learn from than this, it is said that they are few."""
 
@@ -316,6 +105,37 @@ class Started:
     hubs: tuple[str, ...] = ()
 
     @property
+    def ready(self) -> dict[str, Column]:
+        """The columns that a framework can have."""
+        return {name: each.column for name, each in self.columns.items() if each.column and name not in self.left_out}
+
+    @property
+    def out(self) -> dict[str, str]:
+        """The other columns, each with the reason."""
+        unknown = "nothing public says what it may hold"
+        return {name: self.left_out.get(name, unknown) for name in self.columns if name not in self.ready}
+
+    def graph(self, edges: Iterable[tuple[str, str]]) -> Graph:
+        """The graph of edges between its columns.
+
+        Raises
+        ------
+        ParameterError, NetworkError
+            If an edge is of a column that is left out, or edges make a cycle.
+        """
+        parents: dict[str, list[str]] = {name: [] for name in self.ready}
+        for above, below in edges:
+            for end in (above, below):
+                if end not in parents:
+                    raise ParameterError(
+                        "an edge joins two columns of the model",
+                        found=f"{end[:80]!r}: {self.out.get(end, 'no column of the table')}",
+                        remedy="Choose another column, or say what this one holds.",
+                    )
+            parents[below].append(above)
+        return Graph(parents)
+
+    @property
     def few_records(self) -> str:
         """That the network is learned from few records, in a sentence; empty where they are not few."""
         if self.learned_from is None or self.learned_from >= FEW_PUBLIC_RECORDS:
@@ -366,7 +186,7 @@ def started(
     public: object = None,
     learn: object = None,
     network: DiscreteNetwork | None = None,
-    edges: str | None = None,
+    edges: str | Edges | None = None,
     strength: float | None = None,
     draws: int = LEARNED_MODELS,
     graphs: int = 1,
@@ -374,10 +194,13 @@ def started(
     protect: Iterable[str] = (),
     read_as: Mapping[str, str] | None = None,
 ) -> Started:
-    """Gather what is known of a table; see `bnpriv.io.starter.started.start`."""
+    """Gather what is known of a table; see `bnpriv.io.starter.start.start`.
+
+    With no draws nothing is learned: what could be learned of, and what is left out and why, is known in no time.
+    """
     protect, read_as = tuple(protect), dict(read_as or {})
     member("notion", notion, STARTED_NOTIONS, error=ParameterError)
-    refuse_learning(notion, learn, edges, public)
+    refuse_learning(notion, learn, edges if draws else None, public)
     by_hand = edges is not None and learn is None
     refuse_stating(notion, strength, network, learn, by_hand=by_hand)
     if graphs != 1 and learn is None:
@@ -387,7 +210,7 @@ def started(
     for each in (codebook, public, learn):
         if each is not None:
             refuse_the_same(data, each)
-    header, described, given = _described_header(data, names, codebook)
+    header, described, given = described_header(data, names, codebook)
     table = learn if learn is not None else public
     if table is None and not given and not is_database(data) and looks_like_a_record(header.names):
         # a frame that was read from a file without names is called by its first record
@@ -399,9 +222,10 @@ def started(
     _check_read_as(read_as, header.names, told=given or table is not None)
     described = {**described, **{name: _read_as(described.get(name), kind) for name, kind in read_as.items()}}
     labels = [name for name, said in described.items() if said.kind == "categorical"]
-    found = _nothing(read_as, header)
+    codes = {name: said.codes for name, said in described.items() if said.codes is not None and name in header.names}
+    found = _nothing(read_as, header, {name: listed for name, listed in codes.items() if name not in labels})
     if table is not None:
-        found = found_public(table, header.names, given=given, labels=labels, told=read_as)
+        found = found_public(table, header.names, given=given, labels=labels, told=read_as, codes=codes)
     values, left_out = found.values, dict(found.left_out)
     nameless = next((name for name, said in described.items() if said.nameless and name in header.names), None)
     for name in protect:
@@ -435,7 +259,7 @@ def started(
         drawn = stated(kept, shares, strengths, hubs)
     else:
         drawn = None
-        if nodes:
+        if nodes and draws:
             drawn = learned(kept, values, public=told, edges=edges, protect=hubs, draws=draws, graphs=graphs)
     return Started(
         notion=notion,
@@ -444,7 +268,7 @@ def started(
         records=records,
         public=told,
         network=drawn,
-        public_records=public_records(kept, values, 2 * draws) if nodes and not by_hand else None,
+        public_records=public_records(kept, values, 2 * draws) if nodes and draws and not by_hand else None,
         left_out=left_out,
         dialect=replace(found.dialect, separator=header.separator or found.dialect.separator),
         notes=(*found.notes, *_told_points(columns, values), *_told_left_out(left_out)),
@@ -456,10 +280,16 @@ def started(
     )
 
 
-def _described_header(
+def described_header(
     data: object, names: Sequence[str] | None, codebook: str | os.PathLike[str] | None
 ) -> tuple[Header, Mapping[str, Described], bool]:
-    """Return the columns of a table, what a codebook says of them, and whether their names are no record for sure."""
+    """Return the columns of a table, what a codebook says of them, and whether their names are no record for sure.
+
+    Raises
+    ------
+    FileError, DataError
+        If the codebook, or the first line of the table, is not what it should be.
+    """
     described: Mapping[str, Described] = {} if codebook is None else read_codebook(codebook)
     listed = _listed_names(data, described) if names is None and described and is_text_file(data) else names
     # in whatever order, or without a codebook, the first line of a file then holds the names
@@ -511,15 +341,15 @@ def _read_as(said: Described | None, kind: str) -> Described:
     return replace(said, kind="integer" if usual == "real" and said.kind == "integer" else usual)
 
 
-def _nothing(read_as: Mapping[str, str], header: Header) -> FoundPublic:
-    """Return what is known without a public table: what columns are to be read as."""
+def _nothing(read_as: Mapping[str, str], header: Header, codes: Mapping[str, tuple[float, ...]]) -> FoundPublic:
+    """Return what is known without a public table: what columns are to be read as, and the codes of a codebook."""
     dates = {
         name: kind if kind in DATE_FORMATS else "YYYY-MM-DD"
         for name, kind in read_as.items()
         if kind in ("days", *DATE_FORMATS)
     }
     ids = {name: SAID for name, kind in read_as.items() if kind == "id"}
-    return FoundPublic(values={}, dialect=Dialect(dates=dates), left_out=ids, notes=())
+    return FoundPublic(values={}, dialect=Dialect(dates=dates, codes=codes), left_out=ids, notes=())
 
 
 def _no_node(known: KnownColumn, values: PublicValues) -> str:
@@ -573,7 +403,7 @@ def _nodes(columns: Mapping[str, KnownColumn], left_out: Mapping[str, str]) -> l
     return nodes
 
 
-def refuse_learning(notion: str, learn: object, edges: str | None, public: object = None) -> None:
+def refuse_learning(notion: str, learn: object, edges: str | Edges | None, public: object = None) -> None:
     """Refuse what cannot be learned: the law behind one table, a graph without a table, and what two tables say.
 
     Raises
@@ -595,7 +425,7 @@ def refuse_learning(notion: str, learn: object, edges: str | None, public: objec
             found="one to learn from, and another",
             remedy="Keep the one to learn from, which gives both.",
         )
-    if edges is not None and not edges.strip(" ,"):
+    if edges is not None and not (edges.strip(" ,") if isinstance(edges, str) else edges):
         raise ParameterError(
             "edges must name at least one", found="none", remedy='Write "age > income", or leave it out for a search.'
         )

@@ -11,9 +11,17 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import FloatArray
-from bnpriv.core.influence.base import Influence, asked_columns, plain_text
-from bnpriv.core.influence.losses import MOST_LOSSES, Losses, PureLosses, gathered, private_shifts
-from bnpriv.core.influence.ratios import joint_law
+from bnpriv.core.influence.base import (
+    MOST_LOSSES,
+    Influence,
+    Losses,
+    PureLosses,
+    asked_columns,
+    gathered,
+    plain_text,
+    private_shifts,
+)
+from bnpriv.core.influence.finite import joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.noise import ContinuousNoise
 from bnpriv.core.secrets import IntervalPair, SecretPair, side_text

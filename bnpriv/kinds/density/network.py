@@ -31,9 +31,9 @@ from bnpriv.core.networks.base import (
     drivers,
 )
 from bnpriv.core.networks.graph import Graph
+from bnpriv.core.queries.base import normal_form
 from bnpriv.core.queries.builtin import Count, Difference, Proportion
 from bnpriv.core.queries.contribution import answers
-from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Apart, IntervalPair, Pair, Secret, chosen_intervals, interval_pair, of_values
 from bnpriv.errors import BnprivError, NetworkError, Refusal, SecretError
@@ -757,7 +757,7 @@ DENSITY_KIND = NetworkKind(
     unsupported=DensityNetwork.refusal,
     pairs=_pairs,
     usual_pairs=_usual_pairs,
-    foretold="bnpriv.kinds.draws.believed:foretold",
+    foretold="bnpriv.kinds.draws.laws:foretold",
     protected_secret=_protected_secret,
     laws_of_parameters="bnpriv.kinds.draws.laws:laws_of_densities",
     sampler="bnpriv.lab.sampling.drawn:DensitySampler",

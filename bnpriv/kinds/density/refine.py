@@ -13,7 +13,7 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.core.distributions import log_sum_exp
 from bnpriv.core.influence.base import GridLevel
-from bnpriv.core.influence.ratios import independent_parts
+from bnpriv.core.influence.finite import independent_parts
 from bnpriv.core.secrets import Interval, IntervalPair
 from bnpriv.errors import SizeError
 from bnpriv.kinds.density.grid import DEEPEST, Axis, QuadratureGrid, bare, listed, log_density, sided, steps

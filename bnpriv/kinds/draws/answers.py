@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from bnpriv import progress
 from bnpriv.bound import FloatArray
 from bnpriv.core.column_laws import ColumnLaw
-from bnpriv.core.distributions import Atoms, Normal
-from bnpriv.core.draws import Draws
+from bnpriv.core.distributions import Atoms, Draws, Normal
 from bnpriv.core.frozen import Cache
+from bnpriv.core.queries.base import NormalForm
 from bnpriv.core.queries.contribution import answers
-from bnpriv.core.queries.normal_form import NormalForm
 from bnpriv.core.secrets import Interval
 from bnpriv.errors import RefusedError
 from bnpriv.kinds.density.network import DensityNetwork, Given, Parameter, Sampling

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray
 from bnpriv.core.columns import State
-from bnpriv.core.evidence.dataset import number_of
+from bnpriv.core.evidence.laws import number_of
+from bnpriv.core.queries.base import NormalForm
 from bnpriv.core.queries.contribution import answers
-from bnpriv.core.queries.normal_form import NormalForm
 from bnpriv.core.secrets import NEAR, Interval
 from bnpriv.errors import RefusedError
 from bnpriv.kinds.density.network import Parameter

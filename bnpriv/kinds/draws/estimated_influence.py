@@ -15,14 +15,13 @@ from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.core.influence.base import asked_columns
 from bnpriv.core.networks.base import drivers
+from bnpriv.core.queries.base import NormalForm
 from bnpriv.core.queries.contribution import answers
-from bnpriv.core.queries.normal_form import NormalForm
 from bnpriv.core.secrets import Interval, IntervalPair
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.kinds.density.network import DensityNetwork
-from bnpriv.kinds.draws.believed import LEAST_EFFECTIVE
 from bnpriv.kinds.draws.conditions import inside
-from bnpriv.kinds.draws.laws import MOST_LEARNED_MODELS
+from bnpriv.kinds.draws.laws import LEAST_EFFECTIVE, MOST_LEARNED_MODELS
 from bnpriv.kinds.draws.parameter_draws import ParameterDraws, RowNumbers
 from bnpriv.text import number_text
 

@@ -14,11 +14,9 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, up
 from bnpriv.core.column_laws import NumberLaw
 from bnpriv.core.distributions import Normal
 from bnpriv.core.evidence.constraints import Constraint, Departure, LawPair, Laws
-from bnpriv.core.evidence.dataset import missing_node
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
-from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.normal_form import normal_form, numeric
+from bnpriv.core.evidence.laws import missing_node
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy
+from bnpriv.core.queries.base import Query, normal_form, numeric
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Pair, Secret
 from bnpriv.errors import Refusal

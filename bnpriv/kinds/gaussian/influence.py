@@ -11,8 +11,15 @@ import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.core.gaussian_curve import NORMAL_LOG_ERROR, gaussian_excess, gaussian_mu
-from bnpriv.core.influence.base import Influence, asked_columns, plain_text, tells, worst_place
-from bnpriv.core.influence.losses import laplace_excess, private_shifts
+from bnpriv.core.influence.base import (
+    Influence,
+    asked_columns,
+    laplace_excess,
+    plain_text,
+    private_shifts,
+    tells,
+    worst_place,
+)
 from bnpriv.core.noise import ContinuousNoise
 from bnpriv.core.secrets import ContinuousPair
 from bnpriv.kinds.density.influence import overlap_text

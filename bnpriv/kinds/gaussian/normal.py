@@ -14,8 +14,7 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, up
 from bnpriv.core.distributions import Normal
 from bnpriv.core.evidence.constraints import ComputedLaws, Constraint, Departure, LawPair
 from bnpriv.core.evidence.records import rounding_of
-from bnpriv.core.queries.base import Indicator
-from bnpriv.core.queries.normal_form import NormalForm, Steps, numeric
+from bnpriv.core.queries.base import Indicator, NormalForm, Steps, numeric
 from bnpriv.core.secrets import Interval, IntervalPair, Pair, ValuesApart
 from bnpriv.errors import Refusal
 from bnpriv.kinds.gaussian.intervals import CUT_OFF_MASS, CUT_OFF_NATS, NormalIntervals, NormalSide

@@ -24,23 +24,21 @@ from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import MOST_TABLE_CELLS
 from bnpriv.core.secrets import BETWEEN, Declared, SecretPair, of_states, pairs_of
 from bnpriv.errors import SizeError
-from bnpriv.kinds.junction.messages import (
+from bnpriv.kinds.junction.tree import (
     GROUP_CELLS,
     MOST_TERMS,
     CliqueLaws,
+    JunctionTree,
     OutOfRangeError,
+    StatesLeft,
     column_starts,
+    members,
     pair_laws,
     peak_cells,
     row_laws,
+    states_left,
     sweep_cells,
     weights_of,
-)
-from bnpriv.kinds.junction.tree import (
-    JunctionTree,
-    StatesLeft,
-    members,
-    states_left,
     without_constants,
     without_impossible,
 )

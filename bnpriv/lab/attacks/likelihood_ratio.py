@@ -21,25 +21,23 @@ from bnpriv.core.columns import Categorical
 from bnpriv.core.distributions import Atoms, ExactLaw, Normal
 from bnpriv.core.evidence.constraints import LawPair
 from bnpriv.core.evidence.laws import laws
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
-from bnpriv.core.gaussian_mixture import gaussian_mixture_delta
-from bnpriv.core.influence.ratios import joint_law
+from bnpriv.core.frameworks.attributes import DistributionalAttributePrivacy
+from bnpriv.core.influence.finite import joint_law
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.networks.base import drivers
 from bnpriv.core.networks.discrete import require_discrete
 from bnpriv.core.noise import DiscreteLaplace, Gaussian, Laplace, Noise, NoNoise
-from bnpriv.core.privacy_curves import LaplacePair
-from bnpriv.core.queries.base import Indicator
+from bnpriv.core.privacy_curves import LaplacePair, gaussian_mixture_delta
+from bnpriv.core.queries.base import Indicator, IntegerTerm, NormalForm, columns_of, most_of
 from bnpriv.core.queries.contribution import COMPARED, Leaf
-from bnpriv.core.queries.normal_form import IntegerTerm, NormalForm, columns_of, most_of
 from bnpriv.core.queries.predicates import IsIn, Truths, truth
 from bnpriv.core.schema import Column, is_whole
 from bnpriv.core.secrets import SecretPair
 from bnpriv.errors import BnprivError, ParameterError, Refusal, RefusedError, SizeError
 from bnpriv.kinds.draws.answers import drawn_from
 from bnpriv.lab.attacks.result import Attack, NumpySampler, noisy, share_interval, share_right
+from bnpriv.mechanisms.directional import DirectionalLaplace
 from bnpriv.mechanisms.optimal.channel import Channel
-from bnpriv.mechanisms.translations.noise import DirectionalLaplace
 from bnpriv.progress import progress, tracked
 
 # --------------------------------------------------------------------------------------------------

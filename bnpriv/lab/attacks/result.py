@@ -14,11 +14,9 @@ from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.core.noise import Noise
 from bnpriv.core.queries.asked import as_query
-from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.builtin import Count, Proportion
+from bnpriv.core.queries.base import NormalForm, Query, normal_form
+from bnpriv.core.queries.builtin import Count, Custom, Proportion
 from bnpriv.core.queries.contribution import answers, term_totals
-from bnpriv.core.queries.custom import Custom
-from bnpriv.core.queries.normal_form import NormalForm, normal_form
 from bnpriv.core.queries.predicates import Predicate
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.core.schema import Schema, require_schema

@@ -20,9 +20,9 @@ from bnpriv.core.schema import Schema
 from bnpriv.errors import MissingExtraError, ParameterError
 from bnpriv.lab.attacks.likelihood_ratio import KnownNoise, known_noise
 from bnpriv.lab.attacks.result import Attack, NumpySampler, noisy, share_interval, share_right, strata, values_of
+from bnpriv.mechanisms.directional import DirectionalLaplace
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
-from bnpriv.mechanisms.translations.noise import DirectionalLaplace
 from bnpriv.progress import progress
 
 # --------------------------------------------------------------------------------------------------

@@ -13,10 +13,10 @@ from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.core.columns import State
-from bnpriv.core.frameworks.value import ValuePrivacy
+from bnpriv.core.frameworks.attributes import ValuePrivacy
 from bnpriv.core.mechanisms.base import Calibration
+from bnpriv.core.queries.base import NormalForm, normal_form
 from bnpriv.core.queries.contribution import answers
-from bnpriv.core.queries.normal_form import NormalForm, normal_form
 from bnpriv.core.secrets import SecretPair
 from bnpriv.errors import FrameworkError, SecretError, SizeError
 from bnpriv.kinds.chain.network import MarkovChain

@@ -16,12 +16,11 @@ from bnpriv.bound import FloatArray
 from bnpriv.core.column_laws import NumberLaw
 from bnpriv.core.evidence.constraints import LawPair
 from bnpriv.core.evidence.laws import laws
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.law_decision import normals_of
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import normal_form
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Interval, IntervalPair
 from bnpriv.errors import FrameworkError, Refusal, RefusedError, SecretError

@@ -17,17 +17,14 @@ from bnpriv.core.columns import GAP_MARK, Categorical, State
 from bnpriv.core.distributions import Normal
 from bnpriv.core.evidence.constraints import Constraint, Laws
 from bnpriv.core.evidence.laws import laws
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
 from bnpriv.core.frameworks.pairs import DistributionPrivacy, draws_tables
-from bnpriv.core.frameworks.value import ValuePrivacy
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.networks.base import Network, forward_of
 from bnpriv.core.networks.discrete import no_tables
 from bnpriv.core.noise import Noise
-from bnpriv.core.queries.base import Query
+from bnpriv.core.queries.base import Query, normal_form
 from bnpriv.core.queries.contribution import answers, cleaned
-from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.core.schema import Column, Schema, has_gaps, is_whole
 from bnpriv.core.secrets import BETWEEN, Apart, IntervalPair, Pair, SecretPair
@@ -37,7 +34,7 @@ from bnpriv.kinds.draws.answers import drawn_from
 from bnpriv.kinds.draws.laws import SampledConstraint, SampledLaws, SampledPair, SampledSide
 from bnpriv.lab.attacks.likelihood_ratio import right_along
 from bnpriv.lab.attacks.shadow import learnable, told_apart
-from bnpriv.mechanisms.translations.noise import DirectionalLaplace
+from bnpriv.mechanisms.directional import DirectionalLaplace
 
 # --------------------------------------------------------------------------------------------------
 # What a made-up table is to be like, what comes back, and what all that draw one check.

@@ -18,22 +18,19 @@ from bnpriv.checks import listing
 from bnpriv.core.column_laws import ColumnLaw, bin_laws
 from bnpriv.core.columns import Categorical, State
 from bnpriv.core.distributions import binomial_logs, log_sum
-from bnpriv.core.evidence import dataset
+from bnpriv.core.evidence import laws as answer_laws
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.evidence.records import node_cells, record_law, state_cells
 from bnpriv.core.evidence.structural import influences
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
 from bnpriv.core.frameworks.question import Framework
-from bnpriv.core.frameworks.value import ValuePrivacy
-from bnpriv.core.influence.ratios import joint_law
+from bnpriv.core.influence.finite import joint_law
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import LogTable, marginal, sum_out
 from bnpriv.core.noise import Noise
-from bnpriv.core.queries.base import Query
+from bnpriv.core.queries.base import NormalForm, Query, normal_form
 from bnpriv.core.queries.contribution import answers
-from bnpriv.core.queries.normal_form import NormalForm, normal_form
 from bnpriv.core.schema import Column, Schema, has_gaps, is_whole
 from bnpriv.core.secrets import Secret, SecretPair
 from bnpriv.core.whole_numbers import WholeLaw, summed
@@ -248,7 +245,7 @@ class TablesSampler(game.KindSampler):
 
     def answers(self, network: DiscreteNetwork, schema: Schema, query: Query) -> game.Draw:
         """Answers to tables of independent records."""
-        parts = ((dataset.network_record_law(network, schema, query), np.array([schema.records])),)
+        parts = ((answer_laws.network_record_law(network, schema, query), np.array([schema.records])),)
         return partial(of_records, normal_form(query, schema), parts, ONE_CHOICE)
 
     def game_of_parameters(
@@ -300,7 +297,7 @@ class TablesSampler(game.KindSampler):
         network, schema, query = cast("DiscreteNetwork", framework.network), framework.schema, calibration.query
         form = normal_form(query, schema)
         protected, pair, model = _decided_states(framework, calibration)
-        rest = dataset.network_record_law(network, schema, query, None, model), np.array([schema.records - 1])
+        rest = answer_laws.network_record_law(network, schema, query, None, model), np.array([schema.records - 1])
         given = (record_law_given(network, schema, query, protected, side, model) for side in (pair.first, pair.second))
         first, second = (partial(of_records, form, ((law, np.array([1])), rest), ONE_CHOICE) for law in given)
         return game.AttackGame(protected=protected, pair=pair, model=model, sides=(first, second))
@@ -311,9 +308,9 @@ class TablesSampler(game.KindSampler):
         evidence = laws(framework, query)
         constraint, decided = game.constraint_of(evidence, calibration)
         secret, model = framework.protect[constraint.protected], constraint.model
-        both, _ = dataset.class_laws(framework, query, secret, model)
+        both, _ = answer_laws.class_laws(framework, query, secret, model)
         values = [int(value) for value in np.unique(both.columns[0])]
-        found = dataset.moves(secret, schema, values)
+        found = answer_laws.moves(secret, schema, values)
         if found is None:
             return game.game_of_laws(evidence, calibration)
         given, logs = [both.given([value]) for value in values], np.array([both.log_mass([value]) for value in values])
@@ -322,10 +319,10 @@ class TablesSampler(game.KindSampler):
             way = found.classes.get(decided, (values[1], values[0]))
             between = values.index(way[1]), values.index(way[0])
             tables = [(counted, ONE_CHOICE) for counted in _moved_records(np.exp(logs), schema.records, between, most)]
-            names = [dataset.OTHERS, *(name for name, _ in dataset.cells_of(secret, schema))]
+            names = [answer_laws.OTHERS, *(name for name, _ in answer_laws.cells_of(secret, schema))]
             texts = [", ".join(f"{names[v]}: {n:,}" for v, n in zip(values, *each, strict=True)) for each, _ in tables]
         else:
-            counts = dataset.Counts.of(secret, schema, *values)
+            counts = answer_laws.Counts.of(secret, schema, *values)
             chosen = counts.pairs(secret)
             low = min(max(_likeliest(logs, schema.records) - most // 2, 0), counts.n - most)
             sides = frozenset({low}), frozenset({low + most})
@@ -519,7 +516,7 @@ class Property:
     @cached_property
     def asked(self) -> Query:
         """The property as a query of one number; of several counts at once, that of the class of a record."""
-        return dataset.class_query(self.secret, self.framework.schema)
+        return answer_laws.class_query(self.secret, self.framework.schema)
 
     @cached_property
     def form(self) -> NormalForm:
@@ -529,7 +526,7 @@ class Property:
     @cached_property
     def one(self) -> WholeLaw:
         """The law of what one record adds to the numerator of the property."""
-        return dataset.law_of_one_record(replace(self.framework, schema=self.form.schema), self.asked, self.model)
+        return answer_laws.law_of_one_record(replace(self.framework, schema=self.form.schema), self.asked, self.model)
 
     @cached_property
     def total(self) -> WholeLaw:
@@ -553,15 +550,15 @@ class Property:
         scale, steps = self.form.wholes()[0], self.one.columns[0]
         if self.one.size == 2:
             low, high = map(int, steps)
-            counts = dataset.Counts.of(self.secret, self.form.schema, low, high).possible(frozenset(values))
+            counts = answer_laws.Counts.of(self.secret, self.form.schema, low, high).possible(frozenset(values))
             found = [self.records * low + (high - low) * count for count in counts]
         else:
             known = {Fraction(int(each) + scale.shift, scale.denominator): int(each) for each in self.total.columns[0]}
-            found = [known[value] for value in dataset.meant(values, known)]
+            found = [known[value] for value in answer_laws.meant(values, known)]
         possible = np.isin(np.array(found, dtype=self.total.columns[0].dtype), self.total.columns[0])
         kept = [numerator for numerator, holds in zip(found, possible, strict=True) if holds]
         if not kept:
-            raise dataset.impossible(listing(values))
+            raise answer_laws.impossible(listing(values))
         return sorted(kept)
 
     def of_cells(self, counts: Collection[State]) -> tuple[dict[int, int], float]:
@@ -581,7 +578,7 @@ class Property:
             or min(classes.values()) < 0
             or not (wanted.keys() <= logs.keys())
         ):
-            raise dataset.impossible(listing(counts))
+            raise answer_laws.impossible(listing(counts))
         log = math.lgamma(self.records + 1) + sum(n * logs[k] - math.lgamma(n + 1) for k, n in wanted.items())
         return wanted, log
 

@@ -16,9 +16,9 @@ from bnpriv.core.evidence.constraints import AnswerLaw, LawPair, Laws
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.gaussian_curve import GaussianConstant, gaussian_delta, gaussian_ratio
-from bnpriv.core.gaussian_mixture import NormalMixture
 from bnpriv.core.mechanisms.base import least_scale
 from bnpriv.core.mechanisms.law_decision import LawDecision
+from bnpriv.core.privacy_curves import NormalMixture
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.text import full_text, nats_text, number_text

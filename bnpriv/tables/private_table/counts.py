@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from bnpriv import checks
-from bnpriv.bound import FloatArray, IntArray, up
+from bnpriv.bound import FloatArray, IntArray, least_whole, up
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.noise import Sampler
 from bnpriv.errors import ParameterError, RefusedError
@@ -269,10 +269,7 @@ def least_bound(classes: int, scale: float, moved: int, delta: float) -> int:
                 found="none",
                 remedy="Choose a larger delta or epsilon.",
             )
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
+    return least_whole(low, high, fits)
 
 
 @dataclass

@@ -19,10 +19,8 @@ from bnpriv.core.columns import Categorical
 from bnpriv.core.frameworks.guarantee import Guarantee, factor_text
 from bnpriv.core.noise import DiscreteLaplace, Laplace, Sampler, SecureSampler
 from bnpriv.core.queries.asked import as_query
-from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.custom import Custom
-from bnpriv.core.queries.derived import derivation
-from bnpriv.core.queries.normal_form import most_of, normal_form
+from bnpriv.core.queries.base import Query, most_of, normal_form
+from bnpriv.core.queries.builtin import Custom, derivation
 from bnpriv.core.queries.sensitivity import record_sensitivity
 from bnpriv.core.schema import Column, has_gaps, is_whole
 from bnpriv.errors import DataError, ParameterError, RefusedError

@@ -39,14 +39,13 @@ from bnpriv.core.evidence.records import (
     summed_exactly,
 )
 from bnpriv.core.frameworks.base import require_columns
-from bnpriv.core.influence.ratios import joint_law
+from bnpriv.core.influence.finite import joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import LogTable
 from bnpriv.core.noise import Sampler
 from bnpriv.core.queries.asked import count
-from bnpriv.core.queries.base import Indicator, Query
+from bnpriv.core.queries.base import Indicator, NormalForm, Query, Steps, columns_of, normal_form
 from bnpriv.core.queries.contribution import COMPARED
-from bnpriv.core.queries.normal_form import NormalForm, Steps, columns_of, normal_form
 from bnpriv.core.queries.predicates import Comparison, IsIn, Predicate, truth
 from bnpriv.core.schema import Column, NumberColumn, Schema, has_gaps, is_whole
 from bnpriv.core.whole_numbers import WholeLaw

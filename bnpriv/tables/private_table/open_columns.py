@@ -18,12 +18,12 @@ from bnpriv.bound import FloatArray, Kind, weakest
 from bnpriv.core.column_laws import ColumnLaw
 from bnpriv.core.columns import GAP_MARK, Categorical
 from bnpriv.core.evidence.structural import Influences, influences
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DistributionalAttributePrivacy
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.question import require_framework
 from bnpriv.core.influence.base import Influence
 from bnpriv.core.mechanisms.certificate import guarantee_for, posterior_of
-from bnpriv.core.mechanisms.quilt_search import ColumnSet
+from bnpriv.core.mechanisms.quilt import ColumnSet
 from bnpriv.core.networks.discrete import require_discrete
 from bnpriv.core.networks.factors import LogTable, marginal
 from bnpriv.core.queries.asked import histogram

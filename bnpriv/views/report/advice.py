@@ -14,7 +14,7 @@ from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.law_decision import LawDecision
-from bnpriv.core.mechanisms.tight import TightMechanism
+from bnpriv.core.mechanisms.law_mechanisms import TightMechanism
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.builtin import Count, Difference, Stack
 from bnpriv.core.queries.sensitivity import answer_range

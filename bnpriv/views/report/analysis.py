@@ -18,16 +18,16 @@ from bnpriv.core.evidence.constraints import AnswerLaw
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.influence.base import Influence, draw_points, influence_of, worst_place
+from bnpriv.core.influence.finite import joint_law
 from bnpriv.core.influence.quilts import MarkovQuilt, markov_quilts
-from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.certificate import Decision
-from bnpriv.core.mechanisms.quilt_search import approximate_scales, scales
+from bnpriv.core.mechanisms.quilt import approximate_scales, scales
 from bnpriv.core.networks.base import Network, driven_by, drivers
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import MOST_ELIMINATION_CELLS
 from bnpriv.core.networks.graph import Graph
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import normal_form
 from bnpriv.core.queries.sensitivity import column_sensitivity
 from bnpriv.core.secrets import Pair, SecretPair
 from bnpriv.errors import BnprivError, DataError, NetworkError, Refusal, SizeError

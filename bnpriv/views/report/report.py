@@ -14,7 +14,7 @@ from bnpriv.core.evidence.structural import impossibility
 from bnpriv.core.frameworks.question import Framework, asked_of, own_query, require_framework
 from bnpriv.core.influence.base import Influence
 from bnpriv.core.mechanisms.law_decision import LawDecision
-from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
+from bnpriv.core.mechanisms.law_mechanisms import WassersteinMechanism
 from bnpriv.core.networks.base import CONFIDENCE, ImportReport, Network, Posterior
 from bnpriv.core.queries.base import Query
 from bnpriv.core.secrets import Protect

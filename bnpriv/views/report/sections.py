@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 
 from bnpriv.core.frameworks import guarantee as odds
-from bnpriv.core.influence.losses import LEAST_MARGIN
+from bnpriv.core.influence.base import LEAST_MARGIN
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.certificate import models_text
 from bnpriv.core.mechanisms.law_decision import LawDecision

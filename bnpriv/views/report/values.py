@@ -13,8 +13,7 @@ from bnpriv.core.evidence.structural import Influences, influences
 from bnpriv.core.frameworks.pairs import NO_TABLE
 from bnpriv.core.frameworks.protected import ProtectedSecret
 from bnpriv.core.frameworks.question import Framework
-from bnpriv.core.influence.base import Influence
-from bnpriv.core.influence.losses import LEAST_MARGIN
+from bnpriv.core.influence.base import LEAST_MARGIN, Influence
 from bnpriv.core.influence.quilts import MarkovQuilt
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.law_decision import LawDecision

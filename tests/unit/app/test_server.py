@@ -2,77 +2,24 @@
 
 from __future__ import annotations
 
-import random
 import re
 import shutil
 import threading
 from collections.abc import Callable
-from html import unescape
 from pathlib import Path
 
 import pytest
 
 import bnpriv as bp
-from bnpriv.app.server import Desk, application, opened_desk
-from bnpriv.app.state import Place, State, read_state
+from bnpriv.app.state import State, read_state
 from bnpriv.io.examples import example_data, example_path
-
-TOKEN, PORT = "a-token-of-the-tests", 8000
-HOST = f"http://127.0.0.1:{PORT}"
-HOSTILE = "<script>alert('1')</script>\"=HYPERLINK(1)"
-
-
-class Page:
-    """The page as somebody with a browser sees it, with what the tests do with it."""
-
-    def __init__(self, folder: Path, framework: Path | None = None, most_bytes: int = 2**20) -> None:
-        from starlette.testclient import TestClient
-
-        for name in ("kept", "uploads"):
-            (folder / name).mkdir(exist_ok=True)
-        place = Place(folder=folder, kept=folder / "kept", uploads=folder / "uploads", ledger=str(folder / "ledger.db"))
-        self.desk: Desk = opened_desk(place, framework)
-        self.app = application(self.desk, token=TOKEN, port=PORT, most_bytes=most_bytes)
-        self.client = TestClient(self.app, base_url=HOST, headers={"origin": HOST})
-
-    def open(self) -> Page:
-        assert self.client.get("/", params={"token": TOKEN}).url == f"{HOST}/table"
-        return self
-
-    def get(self, step: str) -> str:
-        answer = self.client.get(f"/{step}")
-        assert answer.status_code == 200, answer.text
-        return answer.text
-
-    def send(self, step: str, status: int = 200, files=None, **fields: str) -> str:
-        data = {name.replace("__", "."): value for name, value in fields.items()}
-        answer = self.client.post(f"/{step}", data=data, files=files)
-        assert answer.status_code == status, said(answer.text)
-        return answer.text
-
-
-def said(page: str) -> str:
-    """The words of a page."""
-    return " ".join(unescape(re.sub("<[^>]*>", " ", page.partition("<main")[2])).split())
-
-
-def key_of(page: str) -> str:
-    found = re.search('name="key" value="([^"]+)"', page)
-    assert found is not None
-    return found[1]
+from tests.unit.app.page import HOST, HOSTILE, PORT, TOKEN, Page, key_of, protect, raw_tables, ready, said
 
 
 @pytest.fixture
 def hospital(tmp_path: Path) -> Page:
     shutil.copy(example_data("hospital"), tmp_path / "patients.parquet")
     return Page(tmp_path, example_path("hospital")).open()
-
-
-def ready(page: Page, epsilon: str = "0.5") -> str:
-    """Go to the release of a question on the hospital."""
-    page.send("table", files={"table-file": ("", b"")}, table="patients.parquet")
-    page.send("question", act="ask", query="count(days >= 8)")
-    return page.send("strength", epsilon=epsilon, delta="0")
 
 
 def test_the_road_on_the_hospital_ends_with_a_statement(hospital: Page) -> None:
@@ -141,7 +88,7 @@ def test_two_tabs_that_spend_the_last_of_a_budget_at_once(hospital: Page) -> Non
     [
         ("question", {"query": "count(day >= 8)"}, "query", "days"),
         ("question", {"query": "count(("}, "query", "found"),
-        ("question", {"act": "build", "what": "count", "column": "5", "sign": ">=", "value": "x"}, "value", "number"),
+        ("question", {"what": "count", "subject.0": "5", "value.0": "x"}, "value.0", "number"),
         ("strength", {"epsilon": "-1", "delta": "0"}, "epsilon", "epsilon"),
         ("strength", {"epsilon": "one", "delta": "0"}, "epsilon", "digits"),
         ("strength", {"epsilon": "1", "delta": "0", "mechanism": "NoMechanism"}, "mechanism", "mechanisms"),
@@ -169,32 +116,6 @@ def test_a_refusal_stands_beside_its_field(
 # --------------------------------------------------------------------------------------------------
 
 
-def raw_tables(folder: Path, hostile: str = "income") -> None:
-    """Two tables with gaps, one of them private, whose values nothing may show before a release."""
-    chance = random.Random(7)
-    header = ",".join('"' + name.replace('"', '""') + '"' for name in ("age", "smokes", hostile))
-
-    def rows(count: int) -> str:
-        made: list[str] = []
-        for _ in range(count):
-            smokes = chance.choice(["yes", "no", "no", ""])
-            rich = "high" if chance.random() < (0.3 if smokes == "yes" else 0.5) else "low"
-            made.append(f"{chance.randint(18, 80)},{smokes},{rich}")
-        return "\n".join([header, *made, ""])
-
-    (folder / "public.csv").write_text(rows(800), encoding="utf-8")
-    (folder / "private.csv").write_text(rows(1000), encoding="utf-8")
-
-
-def protect(page: Page, place: int) -> str:
-    """Protect a column as the page proposes."""
-    shown = page.get("secret")
-    offered = re.search(f'name="property.{place}"[^>]* value="([^"]*)"', shown)
-    assert offered is not None
-    fields = {f"property__{place}": unescape(offered[1]), f"apart__{place}": "10"}
-    return page.send("secret", notion="dataset", protect=str(place), **fields)
-
-
 @pytest.mark.parametrize("name", ["income", HOSTILE])
 def test_the_road_on_a_raw_table_with_gaps(tmp_path: Path, name: str) -> None:
     raw_tables(tmp_path, name)
@@ -204,10 +125,10 @@ def test_the_road_on_a_raw_table_with_gaps(tmp_path: Path, name: str) -> None:
     )
     assert "smokes" in said(shown)
     page.send("columns", as__0="number")
-    protect(page, 2)
-    shown = page.send("model", edges="", strength="", graphs="1")
+    protect(page)
+    shown = page.send("model", act="find", graphs="1")
     assert "<svg" in shown
-    page.send("question", act="build", what="count", column="1", sign="==", value="yes")
+    page.send("question", what="count", subject__0="1.1")
     page.send("strength", epsilon="1", delta="0")
     released = page.send("release", key=key_of(page.get("release")), budget="3")
     assert "Released" in said(released)
@@ -242,7 +163,7 @@ def test_what_is_too_large_is_refused_and_nothing_of_it_is_left(tmp_path: Path) 
         body = b'--x\r\nContent-Disposition: form-data; name="table-file"; filename="a.csv"\r\n\r\n' + b"a" * 20_000
         chunks = body if told else (body[k : k + 1000] for k in range(0, len(body), 1000))
         answer = sent("/table", content=chunks, headers={"content-type": "multipart/form-data; boundary=x"})
-        assert answer.status_code == 413  # type: ignore[attr-defined]
+        assert answer.status_code == 422  # type: ignore[attr-defined]
     assert not [path for path in (tmp_path / "uploads").rglob("*") if path.is_file()]
     assert page.desk.state == State()
 
@@ -251,7 +172,7 @@ def test_single_persons_are_sent_to_differential_privacy(tmp_path: Path) -> None
     raw_tables(tmp_path)
     page = Page(tmp_path).open()
     page.send("table", files={"table-file": ("", b"")}, table="private.csv", public="public.csv", records="1000")
-    assert "OpenDP" in said(page.send("secret", 422, notion="single"))
+    assert "OpenDP" in said(page.send("secret", 422, single="yes"))
 
 
 def test_a_step_that_cannot_be_shown_yet_leads_to_the_one_before(tmp_path: Path) -> None:

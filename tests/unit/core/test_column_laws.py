@@ -14,15 +14,14 @@ import pytest
 from bnpriv.core.column_laws import FiniteLaw, NormalDistribution, NumberLaw, column_law, laws_inside
 from bnpriv.core.columns import Binned, Categorical, Integer, Real
 from bnpriv.core.evidence.records import law_cells, record_law
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DistributionalAttributePrivacy
 from bnpriv.core.interval_masses import UNKNOWN_ERROR
 from bnpriv.core.mechanisms.base import Mechanism
-from bnpriv.core.mechanisms.tight import TightMechanism
-from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
+from bnpriv.core.mechanisms.law_mechanisms import TightMechanism, WassersteinMechanism
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import LogTable
 from bnpriv.core.queries.asked import count
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import normal_form
 from bnpriv.core.queries.predicates import Predicate, col
 from bnpriv.core.schema import Schema
 from bnpriv.errors import BnprivError, DeclarationError, FrameworkError, LawError

@@ -11,9 +11,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.gaussian_curve import gaussian_delta
-from bnpriv.core.gaussian_mixture import gaussian_mixture_delta
 from bnpriv.core.mechanisms.base import least_scale
-from bnpriv.core.privacy_curves import LaplacePair, product_laplace_epsilon
+from bnpriv.core.privacy_curves import LaplacePair, gaussian_mixture_delta, product_laplace_epsilon
 
 
 def draw(

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-import bnpriv.core.draws as draws_module
+import bnpriv.core.distributions as draws_module
 from bnpriv.bound import up
-from bnpriv.core.draws import Draws, gathered, gathered_again, missed
+from bnpriv.core.distributions import Draws, gathered, gathered_again, missed
 from bnpriv.core.evidence.constraints import DrawFacts, LawPair
-from bnpriv.core.gaussian_mixture import LARGEST_BEND
 from bnpriv.core.mechanisms.law_decision import missed_by
+from bnpriv.core.privacy_curves import LARGEST_BEND
+from bnpriv.core.queries.base import normal_form
 from bnpriv.core.queries.contribution import answers
-from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.transport.distance import closeness, w_infinity
 from bnpriv.tables.evaluate import evaluate
 from tests.later import Later

@@ -12,8 +12,8 @@ from scipy.special import log_ndtr
 import bnpriv as bp
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.gaussian_curve import gaussian_delta, gaussian_mu
-from bnpriv.core.gaussian_mixture import gaussian_mixture_delta, gaussian_tail_delta
-from bnpriv.core.mechanisms.tight import TightMechanism
+from bnpriv.core.mechanisms.law_mechanisms import TightMechanism
+from bnpriv.core.privacy_curves import gaussian_mixture_delta, gaussian_tail_delta
 from bnpriv.errors import SizeError
 
 

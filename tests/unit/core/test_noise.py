@@ -15,7 +15,7 @@ import pytest
 
 from bnpriv.core.noise import DiscreteLaplace, Gaussian, Laplace, Noise, NoNoise, SecureSampler
 from bnpriv.errors import ParameterError
-from bnpriv.mechanisms.translations.noise import DirectionalLaplace
+from bnpriv.mechanisms.directional import DirectionalLaplace
 from tests.later import Later
 
 integrate = Later("scipy.integrate")

@@ -13,13 +13,13 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.columns import Categorical, Integer, Real
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DistributionalAttributePrivacy
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.noise import Gaussian, Laplace, Noise, NoNoise
 from bnpriv.core.queries.asked import count, mean, stack, total
 from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.custom import custom
+from bnpriv.core.queries.builtin import custom
 from bnpriv.core.queries.predicates import col
 from bnpriv.core.release import Release, release
 from bnpriv.core.schema import Schema

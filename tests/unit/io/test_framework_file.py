@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from bnpriv.core.columns import Categorical, Integer, Real
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.networks.discrete import DiscreteNetwork

@@ -9,7 +9,7 @@ import pytest
 
 from bnpriv.core.queries.asked import count, histogram, linear, mean, moments, proportion, stack, total
 from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.custom import custom
+from bnpriv.core.queries.builtin import custom
 from bnpriv.core.queries.predicates import And, Not, Or, Predicate, col
 from bnpriv.errors import QueryError
 from bnpriv.io.query_text import MOST_CHARACTERS, parse_query

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.mechanisms.tight import TightMechanism
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy
+from bnpriv.core.mechanisms.law_mechanisms import TightMechanism
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.errors import BnprivError
 from bnpriv.io.framework_file import read_framework
 from bnpriv.io.networks.texts import network_text
 from bnpriv.io.starter.files import files_to_start
 from bnpriv.io.starter.learn import written_tables
-from bnpriv.io.starter.started import start
+from bnpriv.io.starter.start import start
 from bnpriv.views.report.report import influence_report
 
 

@@ -16,8 +16,7 @@ import bnpriv as bp
 import bnpriv.kinds.graphs as graphs_module
 from bnpriv.core.evidence.structural import influences
 from bnpriv.core.influence.base import influence_of
-from bnpriv.core.influence.finite import influence_losses
-from bnpriv.core.influence.ratios import joint_law
+from bnpriv.core.influence.finite import influence_losses, joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.graph import Graph
 from bnpriv.core.secrets import pairs_of

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.evidence.dataset import law_of_one_record
+from bnpriv.core.evidence.laws import law_of_one_record
+from bnpriv.core.queries.base import normal_form
 from bnpriv.core.queries.contribution import term_totals
-from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.whole_numbers import WholeLaw, summed
 from bnpriv.errors import DataError, FileError, FrameworkError
+from bnpriv.io.framework_file import framework_files
 from bnpriv.kinds.public_records import BITS, PublicRecords, further_records, public_records_in, public_records_of
 from bnpriv.tables.evaluate import evaluate
 from tests.seeds import examples
@@ -216,8 +217,10 @@ def test_noise_suffices_for_every_draw_where_the_network_is_wrong() -> None:
 def test_files_hold_the_records_and_their_hash(tmp_path: Path) -> None:
     public = drawn(25, seed=3)
     framework = declared(public)
-    *_, records, file = framework.to_file(tmp_path / "ours.toml")
+    written = framework.to_file(tmp_path / "ours.toml")
+    *_, records, file = written
     assert records.name == "ours-public-records.csv"
+    assert {*framework_files(file)} == {*written}  # no output replaces one of them
     again = bp.read_framework(file)
     assert again.public_records == public
     assert again.fingerprint() == framework.fingerprint() != declared(None).fingerprint()

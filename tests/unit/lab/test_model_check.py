@@ -6,14 +6,22 @@ import itertools
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 
+from bnpriv.core.columns import Categorical
 from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.queries.asked import count
+from bnpriv.core.queries.predicates import col
+from bnpriv.core.schema import Schema
+from bnpriv.core.secrets import Secret, apart
 from bnpriv.errors import DataError, FileError, MissingExtraError, ParameterError
-from bnpriv.lab.check_model import check_model, fit
+from bnpriv.kinds.public_records import PublicRecords
+from bnpriv.lab.check_model import check_model, edges_shown, fit
 from tests import oracles
 from tests.later import Later
 
@@ -329,3 +337,43 @@ def test_a_million_rows_take_a_moment() -> None:
     start = time.process_time()
     check_model(network(), data)
     assert time.process_time() - start < 10  # one second, and four on a slow machine
+
+
+# --- what a public table shows of each edge ---------------------------------------------------------------------------
+
+
+def shown(counts: dict[tuple[str, str], int]) -> tuple[tuple[float, float], str]:
+    """What records with so many pairs of states of rain and wet show of the edge between them."""
+    states = {"rain": ["no", "yes", "never"], "wet": ["dry", "wet"]}
+    pairs = [pair for pair, count in counts.items() for _ in range(count)]
+    held = PublicRecords({"rain": np.array([r for r, _ in pairs]), "wet": np.array([w for _, w in pairs])})
+    schema = Schema(records=9, columns={name: Categorical(known) for name, known in states.items()})
+    model = DiscreteNetwork.from_tables(
+        {"rain": [0.4, 0.4, 0.2], "wet": [[0.5] * 3] * 2}, states=states, parents={"wet": ["rain"]}, level="records"
+    )
+    hidden = {"rain": Secret(count(col("rain") == "yes"), pairs=apart(at_most=1))}
+    given = DatasetAttributePrivacy(model, schema, hidden, source="a test", public_records=held)
+    assert edges_shown(replace(given, public_records=None))["rain", "wet"].sentence == ""
+    found = edges_shown(given)
+    assert list(found) == [("rain", "wet")]
+    strength, chance = found["rain", "wet"].strength, found["rain", "wet"].chance
+    assert strength is not None
+    assert chance is not None
+    return (strength, chance), found["rain", "wet"].sentence
+
+
+def test_what_a_public_table_shows_of_an_edge() -> None:
+    counts = {("no", "dry"): 300, ("no", "wet"): 100, ("yes", "dry"): 50, ("yes", "wet"): 150}
+    (strength, chance), said = shown(counts)
+    assert said.startswith("shown: moves odds by up to 4.16 times; ")
+    assert said.endswith("as much comes by chance with probability under 1 in a trillion")
+    share = 350 / 600
+    dry, wet = (50 + share) / 201, (150 + 1 - share) / 201
+    assert strength == pytest.approx(wet / dry * share / (1 - share))
+    assert chance == pytest.approx(
+        scipy.stats.chi2_contingency([[300, 100], [50, 150]], False, "log-likelihood").pvalue
+    )
+    # what is independent, and a state that no record has, show nothing
+    numbers, said = shown({(rain, wet): 90 for rain in ("no", "yes") for wet in ("dry", "wet")})
+    assert numbers == pytest.approx((1, 1))
+    assert said == "not shown: moves odds by up to 1 times; as much comes by chance with probability 1"

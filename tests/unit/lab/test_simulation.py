@@ -14,10 +14,10 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.column_laws import NormalDistribution
 from bnpriv.core.evidence.structural import influences
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DistributionalAttributePrivacy
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import normal_form
 from bnpriv.errors import FrameworkError, MissingExtraError, ParameterError, QueryError, RefusedError, SecretError
 from bnpriv.lab.attacks.likelihood_ratio import groups, normal_laplace, record_law
 from bnpriv.lab.sampling.records import draw_parameters

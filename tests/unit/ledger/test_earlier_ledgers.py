@@ -12,9 +12,9 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.accounting.entries import Entry
 from bnpriv.errors import LedgerError, RefusedError
-from bnpriv.ledger.chain import append_row, canonical, enter_chain, row_after, rows_of
 from bnpriv.ledger.counted import CountedAccount
 from bnpriv.ledger.ledger import Ledger
+from bnpriv.ledger.values import append_row, canonical, enter_chain, row_after, rows_of
 from tests.later import Later
 
 pd = Later("pandas")

@@ -22,7 +22,7 @@ from bnpriv.kind import notion_of
 from bnpriv.ledger.counted import CountedAccount
 from bnpriv.ledger.external import ExternalRelease
 from bnpriv.ledger.ledger import Ledger
-from bnpriv.ledger.pages import LedgerPage
+from bnpriv.ledger.session import LedgerPage
 from bnpriv.text import upper_text
 from tests.later import Later
 

@@ -12,10 +12,18 @@ import pytest
 
 from bnpriv.errors import BnprivError, BudgetError, LedgerError, ParameterError, Refusal, RefusedError
 from bnpriv.ledger import store as ledger_store
-from bnpriv.ledger.chain import START, append_row, canonical, chain_state, enter_chain, row_after, row_hash
-from bnpriv.ledger.ledger import Ledger
-from bnpriv.ledger.rules import account_content
-from bnpriv.ledger.values import Budget, total_text
+from bnpriv.ledger.ledger import Ledger, account_content
+from bnpriv.ledger.values import (
+    START,
+    Budget,
+    append_row,
+    canonical,
+    chain_state,
+    enter_chain,
+    row_after,
+    row_hash,
+    total_text,
+)
 from tests.ledgers import TENTH, opened, released, summed
 
 
@@ -363,7 +371,7 @@ def test_what_was_checked_is_not_read_again(place: Path) -> None:
     ledger, account = opened(place, 100.0)
     for _ in range(30):
         released(ledger, account)
-    from bnpriv.ledger import rules as ledger_book
+    from bnpriv.ledger import ledger as ledger_book
 
     checked: list[int] = []
     plain = ledger_book.check_row

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from bnpriv.errors import BnprivError, LedgerError, MissingExtraError
-from bnpriv.ledger import chain as ledger_schema
+from bnpriv.ledger import values as ledger_schema
 from bnpriv.ledger.ledger import Ledger
 from tests.ledgers import TENTH, check_against, child, ended, kill_self, opened, refused, released, show, summed
 

@@ -19,7 +19,7 @@ from bnpriv.core.distributions import Atoms
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.errors import BudgetError, DataError, FrameworkError, LedgerError, ParameterError, QueryError, RefusedError
-from bnpriv.ledger import chain as ledger_chain
+from bnpriv.ledger import values as ledger_chain
 from bnpriv.ledger.counted import CountedAccount, table_fingerprint
 from bnpriv.ledger.ledger import Ledger
 from bnpriv.ledger.prices import questions_text, questions_within, refuse_useless

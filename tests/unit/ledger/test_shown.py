@@ -14,7 +14,7 @@ from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.errors import RefusedError
 from bnpriv.ledger.ledger import Ledger
-from bnpriv.ledger.pages import LedgerPage
+from bnpriv.ledger.session import LedgerPage
 from tests.later import Later
 
 pd = Later("pandas")

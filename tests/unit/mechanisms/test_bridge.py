@@ -14,9 +14,8 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.evidence.laws import laws
-from bnpriv.core.gaussian_mixture import gaussian_mixture_delta
 from bnpriv.core.noise import Gaussian
-from bnpriv.core.privacy_curves import LaplacePair
+from bnpriv.core.privacy_curves import LaplacePair, gaussian_mixture_delta
 from bnpriv.mechanisms.baselines import _of_gaussian, laplace_loss, least_level
 
 Group = bp.mechanisms.GroupPrivacyMechanism

@@ -15,7 +15,7 @@ import bnpriv as bp
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.ledger.ledger import Ledger
-from bnpriv.ledger.pages import LedgerPage
+from bnpriv.ledger.session import LedgerPage
 from bnpriv.networks import Posterior, halves
 from bnpriv.tables.private_table.open_columns import open_columns, open_table
 from tests.kinds import networks

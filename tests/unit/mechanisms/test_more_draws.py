@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.draws import missed
-from bnpriv.mechanisms.more_draws import DrawsAdvice, DrawsStep, draws_needed
+from bnpriv.core.distributions import missed
+from bnpriv.mechanisms.plan import DrawsAdvice, DrawsStep, draws_needed
 from tests.unit.core.evidence.test_posterior_laws import beta_binomial, framework, network, normal_normal
 
 TIGHT = bp.TightMechanism(large_delta=True)

@@ -12,11 +12,11 @@ from bnpriv.core.distributions import Atoms
 from bnpriv.core.evidence.constraints import LawPair
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.gaussian_curve import gaussian_delta
-from bnpriv.core.mechanisms.tight import _moved, record_loss
+from bnpriv.core.mechanisms.law_mechanisms import _moved, record_loss
 from bnpriv.core.noise import NoNoise
 from bnpriv.core.queries.sensitivity import column_sensitivity
 from bnpriv.mechanisms.baselines import GroupPrivacyMechanism, RecordPrivacyMechanism
-from bnpriv.mechanisms.translations.directional import DirectionalMechanism, ExpectedValueMechanism
+from bnpriv.mechanisms.directional import DirectionalMechanism, ExpectedValueMechanism
 from tests.contract.test_law_mechanisms import hockey_stick, law_loss
 
 

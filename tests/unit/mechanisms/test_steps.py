@@ -10,9 +10,9 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.distributions import Normal
 from bnpriv.core.noise import Gaussian, Laplace, NoNoise
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import normal_form
+from bnpriv.mechanisms.directional import DirectionalLaplace
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
-from bnpriv.mechanisms.translations.noise import DirectionalLaplace
 from bnpriv.mechanisms.usefulness import EXACT_NOTE, STEPS_NOTE, steps_notes, with_steps_covered
 
 M = bp.mechanisms

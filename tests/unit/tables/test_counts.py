@@ -12,8 +12,7 @@ import pytest
 
 from bnpriv.core.columns import Categorical, Integer, Real
 from bnpriv.core.queries.asked import count, histogram, mean, stack
-from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import Query, normal_form
 from bnpriv.core.queries.predicates import Col, Predicate, col
 from bnpriv.core.schema import Schema
 from bnpriv.errors import SizeError

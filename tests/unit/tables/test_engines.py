@@ -16,7 +16,7 @@ import pytest
 from bnpriv.core.columns import Categorical, Integer, Real
 from bnpriv.core.queries.asked import count, histogram, mean, moments, stack, total
 from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.custom import custom
+from bnpriv.core.queries.builtin import custom
 from bnpriv.core.queries.predicates import col
 from bnpriv.core.schema import Schema
 from bnpriv.errors import DataError, SizeError

@@ -14,7 +14,7 @@ import pytest
 from bnpriv.core.columns import Categorical, Integer, Real
 from bnpriv.core.queries.asked import count, crosstab, histogram, linear, mean, moments, proportion, stack, total
 from bnpriv.core.queries.base import Indicator, Product, Query
-from bnpriv.core.queries.custom import custom
+from bnpriv.core.queries.builtin import custom
 from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, col
 from bnpriv.core.queries.spread import covariance, quantile, std, variance
 from bnpriv.core.schema import Schema

@@ -14,10 +14,10 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.columns import GAP_MARK, NOT_COUNTED
-from bnpriv.core.evidence.dataset import network_record_law
+from bnpriv.core.evidence.laws import network_record_law
+from bnpriv.core.queries.base import normal_form
+from bnpriv.core.queries.builtin import custom
 from bnpriv.core.queries.contribution import answers
-from bnpriv.core.queries.custom import custom
-from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, bins_of
 from bnpriv.core.queries.sensitivity import column_sensitivity
 from bnpriv.errors import FrameworkError, LawError, QueryError, SchemaError

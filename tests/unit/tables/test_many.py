@@ -16,7 +16,7 @@ from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.queries.asked import count, histogram, mean, moments, stack, total
 from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.custom import custom
+from bnpriv.core.queries.builtin import custom
 from bnpriv.core.queries.predicates import col
 from bnpriv.core.release import release_many
 from bnpriv.core.schema import Schema

@@ -28,7 +28,8 @@ def put(path: Path, lines: list[str], encoding: str = "utf-8") -> Path:
 @pytest.mark.parametrize(("sign", "called"), [(";", "semicolons"), ("\t", "tabs"), ("|", "upright bars")])
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_other_signs_between_fields_are_named(tmp_path: Path, sign: str, called: str, quote: str) -> None:
-    ours = put(tmp_path / "ours.csv", [sign.join([f"{quote}age{quote}", f"{quote}sex{quote}"]), sign.join(["41", "f"])])
+    named = tmp_path / ("ours.tsv" if sign == "\t" else "ours.csv")
+    ours = put(named, [sign.join([f"{quote}age{quote}", f"{quote}sex{quote}"]), sign.join(["41", "f"])])
     assert header_of(ours).separator == sign
     with pytest.raises(FileError, match=f"{re.escape(str(ours))}.*separated by commas; found {called}"):
         bp.check_data(SCHEMA, ours)
@@ -45,6 +46,11 @@ def test_other_encodings_are_named(tmp_path: Path, encoding: str) -> None:
     for refused in (lambda: header_of(ours), lambda: bp.check_data(SCHEMA, ours)):
         with pytest.raises(FileError, match="must be UTF-8"):
             refused()
+
+
+def test_names_in_another_encoding_are_refused_and_not_guessed(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="must be UTF-8; found other bytes"):
+        header_of(put(tmp_path / "ours.csv", ["age,gr\u00f6\u00dfe", "41,180"], "latin-1"))
 
 
 def test_one_quoted_name_may_hold_any_sign(tmp_path: Path) -> None:

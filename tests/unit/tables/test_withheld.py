@@ -8,7 +8,7 @@ import pytest
 
 from bnpriv.core.columns import Real
 from bnpriv.core.queries.asked import mean
-from bnpriv.core.queries.custom import custom
+from bnpriv.core.queries.builtin import custom
 from bnpriv.core.schema import Schema
 from bnpriv.errors import DataError, QueryError
 from bnpriv.tables.evaluate import evaluate, try_sensitivity

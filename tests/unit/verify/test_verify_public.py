@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.evidence import dataset
-from bnpriv.core.evidence.dataset import law_of_one_record
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.evidence import laws as evidence_laws
+from bnpriv.core.evidence.laws import law_of_one_record
+from bnpriv.core.queries.base import normal_form
 from bnpriv.core.whole_numbers import WholeLaw
 from bnpriv.kinds import public_records
 from bnpriv.kinds.public_records import PublicRecords, public_records_of
@@ -260,8 +260,8 @@ def test_the_network_of_the_next_draw(monkeypatch: pytest.MonkeyPatch) -> None:
         beside = real(framework, query, (draw + 1) % framework.network.models)
         return public.law(normal_form(query, framework.schema), draw, beside)
 
-    real = dataset.law_of_one_record
-    monkeypatch.setattr(dataset, "law_of_one_record", law)
+    real = evidence_laws.law_of_one_record
+    monkeypatch.setattr(evidence_laws, "law_of_one_record", law)
     assert killed()
 
 

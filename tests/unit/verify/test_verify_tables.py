@@ -17,10 +17,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.tables.private_table.classes import classes_of
 from bnpriv.tables.private_table.counts import MoveNoise, SeededSampler, least_bound
 from bnpriv.tables.private_table.private_table import PrivateTable
-from bnpriv.tables.private_table.rule import Hidden, TableForm, TableRule, rule_of, whole_sizes
+from bnpriv.tables.private_table.rule import Hidden, TableForm, TableRule, classes_of, rule_of, whole_sizes
 from bnpriv.verify.check import ARITHMETIC, Verdict
 from bnpriv.verify.forms import MovedRecords
 

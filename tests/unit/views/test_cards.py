@@ -20,7 +20,7 @@ from bnpriv.render.document import Document
 from bnpriv.render.html import style
 from bnpriv.text import times_text, width
 from bnpriv.views.calibration import guarantee_section
-from bnpriv.views.cards import short_guarantee
+from bnpriv.views.cards import column_words, short_guarantee
 from tests.kinds import KINDS
 
 TALL = bp.count(bp.col("height") > 180)
@@ -249,3 +249,19 @@ def test_how_sure_it_is_and_under_which_model_stand_in_short() -> None:
 def test_more_secrets_than_have_room_are_counted() -> None:
     secrets = [replace(SOME, attribute=f"c{k}", secret=f"the number of records with c{k} = 1") for k in range(200)]
     assert "200 secrets, of c0, c1, c2 and 197 more" in strength(*secrets)
+
+
+@pytest.mark.parametrize(
+    ("column", "dates", "codes", "what", "gap"),
+    [
+        (bp.Integer(0, 1200), "", (), "whole numbers 0 to 1,200", "A gap counts as 600"),
+        (bp.Real(0.5, 2, missing="not counted"), "", (9.0,), "numbers 0.5 to 2", "A gap, or 9, meets no condition"),
+        (bp.Binned([0, 1], steps=2), "", (), "numbers 0 to 1, in one bin", "A gap counts as 0.5"),
+        (bp.Integer(0, 60), "DD.MM.YYYY", (-1.0,), "dates 1970-01-01 to 1970-03-02", "A gap, or 1969-12-31, counts as"),
+        (bp.Categorical(["a\u202e", "b"]), "", (), "2 labels: a\\u202e, b", "A gap, or a label that is not listed,"),
+    ],
+)
+def test_a_column_in_words(column: Any, dates: str, codes: tuple[float, ...], what: str, gap: str) -> None:
+    found, counted = column_words(column, dates, codes)
+    assert found == what
+    assert counted.startswith(gap)

@@ -8,8 +8,8 @@ import bnpriv as bp
 from bnpriv.core.distributions import Normal
 from bnpriv.lab.attacks.likelihood_ratio import likelihood_ratio_attack
 from bnpriv.mechanisms.baselines import GroupPrivacyMechanism, RecordPrivacyMechanism
-from bnpriv.mechanisms.gaussian.covariance import OptimalGaussianMechanism
-from bnpriv.mechanisms.translations.directional import DirectionalMechanism, ExpectedValueMechanism
+from bnpriv.mechanisms.directional import DirectionalMechanism, ExpectedValueMechanism
+from bnpriv.mechanisms.gaussian.mechanisms import OptimalGaussianMechanism
 from bnpriv.text import upper_text
 
 DELTA = 1e-4

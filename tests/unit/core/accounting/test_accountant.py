@@ -14,9 +14,8 @@ from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.accounting.entries import Entry, rounded_up, typed
 from bnpriv.core.evidence.structural import impossibility
 from bnpriv.core.mechanisms.column import ColumnMechanism
+from bnpriv.core.mechanisms.law_mechanisms import TightMechanism, WassersteinMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
-from bnpriv.core.mechanisms.tight import TightMechanism
-from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.core.queries.sensitivity import column_sensitivity
 from bnpriv.errors import ParameterError, Refusal, RefusedError
 from tests import oracles

@@ -17,7 +17,7 @@ from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.core.noise import Laplace
 from bnpriv.errors import Refusal
-from bnpriv.mechanisms.translations.noise import DirectionalLaplace
+from bnpriv.mechanisms.directional import DirectionalLaplace
 
 FRAMEWORK = bp.example("student")
 BOTH = bp.stack(bp.mean("sat"), bp.mean("weight"))

@@ -17,10 +17,10 @@ from bnpriv.core.accounting.total import NoiseCosts
 from bnpriv.core.evidence.structural import Influences, impossibility, influences
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.column import ColumnMechanism
+from bnpriv.core.mechanisms.law_mechanisms import WassersteinMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
-from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.errors import LedgerError, Refusal
-from bnpriv.mechanisms.translations.directional import DirectionalMechanism
+from bnpriv.mechanisms.directional import DirectionalMechanism
 from tests import oracles
 from tests.seeds import seeds
 

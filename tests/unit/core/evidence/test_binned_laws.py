@@ -14,10 +14,9 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.column_laws import FiniteLaw, MixedLaw, UniformLaw, column_law
 from bnpriv.core.columns import Binned, Categorical, Integer, Real
-from bnpriv.core.evidence.dataset import network_record_law
-from bnpriv.core.evidence.laws import laws
+from bnpriv.core.evidence.laws import laws, network_record_law
 from bnpriv.core.evidence.records import law_cells
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import normal_form
 from bnpriv.core.schema import Schema
 from bnpriv.errors import FrameworkError, LawError, Refusal
 from bnpriv.lab.simulate import rehearse

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.evidence.dataset import MOST_COMPARED_CLASSES, ClassMoves, class_laws, constraints_of, moves
-from bnpriv.core.evidence.laws import laws
+from bnpriv.core.evidence.laws import MOST_COMPARED_CLASSES, ClassMoves, class_laws, constraints_of, laws, moves
 from bnpriv.core.noise import Gaussian
 from bnpriv.errors import QueryError, Refusal, SecretError
 from bnpriv.kinds.graphs import model_class

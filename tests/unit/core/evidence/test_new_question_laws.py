@@ -14,7 +14,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.evidence.laws import laws
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import normal_form
 from bnpriv.errors import Refusal
 
 RECORDS = 3

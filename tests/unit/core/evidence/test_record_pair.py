@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.evidence import dataset as counts
+from bnpriv.core.evidence import laws as counts
 from bnpriv.core.evidence.constraints import RecordPair
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.evidence.records import released
-from bnpriv.core.queries.normal_form import NormalForm, normal_form
+from bnpriv.core.queries.base import NormalForm, normal_form
 from bnpriv.core.whole_numbers import WholeLaw, summed
 from bnpriv.errors import Refusal
 from bnpriv.kinds.pairs_of_laws import MOST_DRAWS_IN_DOUBLES, laws_by_count

@@ -10,8 +10,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.column_laws import column_law
-from bnpriv.core.evidence.dataset import network_record_law
-from bnpriv.core.evidence.laws import laws
+from bnpriv.core.evidence.laws import laws, network_record_law
 from bnpriv.errors import Refusal
 from tests.later import Later
 

@@ -10,7 +10,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.evidence.structural import influences
-from bnpriv.core.influence.ratios import RatioTables
+from bnpriv.core.influence.finite import RatioTables
 from tests import oracles
 from tests.kinds import KINDS
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import bnpriv.core.influence.finite as ratios_module
 import bnpriv.core.influence.largest_ratio as assignments_module
-import bnpriv.core.influence.ratios as ratios_module
-from bnpriv.core.influence.finite import finite_influence
-from bnpriv.core.influence.ratios import RatioTables
+from bnpriv.core.influence.finite import RatioTables, finite_influence
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.secrets import SecretPair, all_pairs
 

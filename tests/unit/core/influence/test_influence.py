@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.influence import ratios
-from bnpriv.core.influence.ratios import joint_law
+from bnpriv.core.influence import finite
+from bnpriv.core.influence.finite import joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.errors import NetworkError, SecretError, SizeError
 from tests import oracles
@@ -176,12 +176,12 @@ def test_a_table_too_large_for_set_secrets_falls_back_to_a_certified_bound(monke
     )
     chosen = bp.pairs(("a", ["b", "c"]))
     exact = bp.max_influence(network, names[1:], "x", chosen)
-    real = ratios.joint_law
+    real = finite.joint_law
 
     def small(network, attributes):
         return real(network, attributes, most_cells=50)
 
-    monkeypatch.setattr(ratios, "joint_law", small)
+    monkeypatch.setattr(finite, "joint_law", small)
     certified = bp.max_influence(network, names[1:], "x", chosen)
     assert exact.kind == "exact"
     assert certified.kind == "certified"

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+import bnpriv.core.influence.finite as ratios_module
 import bnpriv.core.influence.largest_ratio as assignments_module
-import bnpriv.core.influence.ratios as ratios_module
-from bnpriv.core.influence.finite import finite_influence, losses_from
+from bnpriv.core.influence.finite import RatioTables, finite_influence, joint_law, losses_from
 from bnpriv.core.influence.largest_ratio import largest_ratios
-from bnpriv.core.influence.ratios import RatioTables, joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
 
 HOSTILE = (0.0, 5e-324, 1e-310, 1e-300, 1e-160, 1e-17, 0.1, 0.5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bnpriv.core.influence.losses import Losses, gathered
+from bnpriv.core.influence.base import Losses, gathered
 
 CELLS = 20_000
 LEVELS = (-1.0, 0.0, 0.1, 1.0, 5.0)

@@ -8,8 +8,8 @@ import pytest
 import bnpriv.core.influence.largest_ratio as assignments_module
 import bnpriv.core.influence.largest_ratio as search_module
 from bnpriv.core.influence.base import influence_of
+from bnpriv.core.influence.finite import joint_law
 from bnpriv.core.influence.largest_ratio import Assignments, LargestRatios, largest_ratios
-from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import LogTable
 from bnpriv.core.secrets import SecretPair

@@ -10,7 +10,7 @@ import pytest
 import bnpriv as bp
 from bnpriv import checks
 from bnpriv.core.gaussian_curve import gaussian_mu
-from bnpriv.core.mechanisms import tight
+from bnpriv.core.mechanisms import law_mechanisms
 from bnpriv.errors import ParameterError, RefusedError
 from bnpriv.io.examples import example_path
 
@@ -87,8 +87,8 @@ def test_row_42_a_plan_lists_a_mechanism_that_finds_no_noise(monkeypatch: pytest
     framework, query = bp.DistributionPrivacy([points], source="a textbook"), None
     # the distance of the laws is enough, and so is the curve in logs; as if neither were known
     assert bp.TightMechanism(noise="gaussian").calibrate(framework, query, epsilon=60.0, delta=1e-9).scale < math.inf
-    monkeypatch.setattr(tight._TightSearch, "_enough", lambda *_: math.inf)
-    monkeypatch.setattr(tight, "gaussian_tail_delta", lambda *_: math.inf)
+    monkeypatch.setattr(law_mechanisms._TightSearch, "_enough", lambda *_: math.inf)
+    monkeypatch.setattr(law_mechanisms, "gaussian_tail_delta", lambda *_: math.inf)
     with pytest.raises(RefusedError, match="must be computed more closely"):
         bp.TightMechanism(noise="gaussian").calibrate(framework, query, epsilon=60.0, delta=1e-9)
     plan = bp.plan(framework, query, epsilon=60.0, delta=1e-9)

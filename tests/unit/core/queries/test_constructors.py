@@ -12,9 +12,8 @@ import pytest
 
 from bnpriv.core.columns import Categorical, Integer, Real
 from bnpriv.core.queries.asked import count, histogram, linear, mean, moments, proportion, stack, total
-from bnpriv.core.queries.base import Indicator, Power
-from bnpriv.core.queries.custom import custom
-from bnpriv.core.queries.normal_form import Steps, normal_form
+from bnpriv.core.queries.base import Indicator, Power, Steps, normal_form
+from bnpriv.core.queries.builtin import custom
 from bnpriv.core.queries.predicates import And, Col, Comparison, IsIn, Not, Or, col
 from bnpriv.core.schema import Schema
 from bnpriv.errors import QueryError, SchemaError

@@ -11,8 +11,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.columns import Binned, Categorical, Integer, Real
 from bnpriv.core.queries import builtin as crossed, predicates as bins
-from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import Query, normal_form
 from bnpriv.core.queries.sensitivity import column_sensitivity
 from bnpriv.core.schema import Schema
 from bnpriv.errors import QueryError, SchemaError, SizeError

@@ -13,8 +13,8 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.columns import Categorical, Integer, Real
 from bnpriv.core.queries.asked import parts_of
-from bnpriv.core.queries.derived import Derived, derivation
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import normal_form
+from bnpriv.core.queries.builtin import Derived, derivation
 from bnpriv.core.queries.sensitivity import answer_range, column_sensitivity
 from bnpriv.core.schema import Schema
 from bnpriv.errors import QueryError

@@ -9,8 +9,8 @@ from fractions import Fraction
 import pytest
 
 import bnpriv as bp
+from bnpriv.core.queries.base import normal_form
 from bnpriv.core.queries.contribution import cells, ends, every_cell, patterns
-from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.queries.predicates import Comparison, IsIn
 from bnpriv.core.queries.sensitivity import column_sensitivity
 from bnpriv.errors import QueryError

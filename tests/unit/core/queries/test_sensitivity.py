@@ -17,7 +17,7 @@ from bnpriv.core.columns import Categorical, Integer, Real
 from bnpriv.core.queries import contribution as records, sensitivity as clusters, sensitivity as diameters
 from bnpriv.core.queries.asked import count, histogram, linear, mean, moments, stack, total
 from bnpriv.core.queries.base import Indicator, Output, Power, Product, Query
-from bnpriv.core.queries.custom import custom
+from bnpriv.core.queries.builtin import custom
 from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, col
 from bnpriv.core.queries.sensitivity import answer_range, column_sensitivity
 from bnpriv.core.schema import Column, Schema

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from bnpriv.core.distributions import Atoms, Normal
-from bnpriv.core.transport import distance, line, space, space as flow
+from bnpriv.core.transport import distance, line
 from bnpriv.core.transport.distance import bounded_closeness, closeness, w_infinity, w_infinity_bounds
 from bnpriv.core.transport.line import MASS_TOLERANCE, tolerance
 from bnpriv.errors import BnprivError, LawError, ParameterError, SizeError
@@ -252,8 +252,8 @@ def test_flows_keep_to_what_is_there() -> None:
     for _ in range(60):
         need, room = rng.dirichlet(np.ones(12)), rng.dirichlet(np.ones(9))
         near = rng.random((12, 9)) < 0.3
-        found = flow.Flow.empty(need, room)
-        cut = found.fill(flow.reach_bits(near), 0.0)
+        found = distance.Flow.empty(need, room)
+        cut = found.fill(distance.reach_bits(near), 0.0)
         got, given = found.served()
         assert np.all(got <= need * (1 + 1e-12))
         assert np.all(given <= room * (1 + 1e-12))
@@ -261,7 +261,7 @@ def test_flows_keep_to_what_is_there() -> None:
         if cut is None:
             assert np.all(got >= need * (1 - 1e-12))
         else:
-            demands, supplies = flow.flags(cut[0], 12), flow.flags(cut[1], 9)
+            demands, supplies = distance.flags(cut[0], 12), distance.flags(cut[1], 9)
             assert np.array_equal(np.any(near[demands], axis=0), supplies)
             assert need[demands].sum() > room[supplies].sum()
 
@@ -498,9 +498,9 @@ def test_a_wrong_distance_on_the_line_is_found(monkeypatch, mutant) -> None:
 
 def without_cheap_bounds(monkeypatch) -> None:
     """The flows have to find the distance by themselves."""
-    real = space.Space.of
+    real = distance.Space.of
     monkeypatch.setattr(
-        space.Space, "of", lambda f, g, norm: dataclasses.replace(real(f, g, norm), low=0.0, high=float("inf"))
+        distance.Space, "of", lambda f, g, norm: dataclasses.replace(real(f, g, norm), low=0.0, high=float("inf"))
     )
 
 
@@ -512,7 +512,7 @@ def test_flows_alone_find_the_distance(monkeypatch) -> None:
 @pytest.mark.mutants
 def test_one_way_in_space_is_found(monkeypatch) -> None:
     without_cheap_bounds(monkeypatch)
-    real = space._search
+    real = distance._search
     forth: list[object] = []
 
     def search(*args):
@@ -521,14 +521,14 @@ def test_one_way_in_space_is_found(monkeypatch) -> None:
             return forth[0]
         return forth.pop()
 
-    monkeypatch.setattr(space, "_search", search)
+    monkeypatch.setattr(distance, "_search", search)
     assert killed()
 
 
 @pytest.mark.mutants
 def test_a_flow_that_never_goes_back_is_found(monkeypatch) -> None:
     """Without a way back along what flows the first choice stands, and the distance comes out too large."""
-    real = flow.Flow._layers
+    real = distance.Flow._layers
 
     def straight(self, reach, sources, free):
         givers, self._givers = self._givers, [0] * len(self._givers)
@@ -536,20 +536,20 @@ def test_a_flow_that_never_goes_back_is_found(monkeypatch) -> None:
         self._givers = givers
         return found
 
-    monkeypatch.setattr(flow.Flow, "_layers", straight)
+    monkeypatch.setattr(distance.Flow, "_layers", straight)
     assert killed()
 
 
 @pytest.mark.mutants
 def test_a_small_mass_lost_in_space_is_found(monkeypatch) -> None:
     without_cheap_bounds(monkeypatch)
-    real = space._flow
+    real = distance._flow
 
     def lossy(source, target, slack):
         found = real(source, target, slack)
-        return flow.Flow.empty(np.where(found.need < found.need.max() * 1e-16, 0.0, found.need), found.room)
+        return distance.Flow.empty(np.where(found.need < found.need.max() * 1e-16, 0.0, found.need), found.room)
 
-    monkeypatch.setattr(space, "_flow", lossy)
+    monkeypatch.setattr(distance, "_flow", lossy)
     assert killed()
 
 

@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 import bnpriv as bp
 from bnpriv.cli import app
 from bnpriv.core.columns import Binned
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy
 from bnpriv.errors import FewRecordsWarning, FoundInPublicWarning, ParameterError
 from bnpriv.io.framework_file import read_framework
 from bnpriv.io.starter.codebook import numbers_as_states
 from bnpriv.io.starter.public import found_public
-from bnpriv.io.starter.started import start
+from bnpriv.io.starter.start import start
 from bnpriv.tables.evaluate import evaluate
 from tests.later import Later
 
@@ -84,8 +84,10 @@ def test_it_is_said_line_by_line_before_the_file_is_written(said: str, folder: P
     assert before.splitlines() == [
         "Fields are separated by semicolons, decimals behind ',', thousands apart by '.'.",
         "born: dates as DD.MM.YYYY, read as days since 1970-01-01.",
-        "born: 1900-01-01 (14 public records) looks like a code, and counts as missing; if it is none: --as born=days.",
-        "age: 999 (16 public records) looks like a code, and counts as missing; if it is none: --as age=number.",
+        "born: 1900-01-01 (14 public records) looks like a code, and counts as missing; if it is none, read "
+        "it as days: --as born=days.",
+        "age: 999 (16 public records) looks like a code, and counts as missing; if it is none, read it as "
+        "number: --as age=number.",
         "income: much of its public mass is at 0 (39%): bins of their own.",
         "personnel_nr: left out, and no query can read it: all its 400 public values differ: a running number or "
         "another id.",

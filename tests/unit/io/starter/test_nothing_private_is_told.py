@@ -14,7 +14,7 @@ from bnpriv.errors import BnprivError, FewRecordsWarning, FileError
 from bnpriv.io.starter.files import files_to_start, next_steps
 from bnpriv.io.starter.header import header_of
 from bnpriv.io.starter.public import bounds, common_categories, edges, public_values, refuse_the_same
-from bnpriv.io.starter.started import start
+from bnpriv.io.starter.start import start
 from tests.later import Later
 
 pd = Later("pandas")

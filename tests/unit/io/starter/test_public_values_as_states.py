@@ -9,7 +9,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.columns import NOT_COUNTED, Binned
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy
 from bnpriv.core.networks.discrete import DiscreteNetwork, require_discrete
 from bnpriv.core.queries.predicates import Predicate
 from bnpriv.io.framework_file import read_framework
@@ -18,7 +18,8 @@ from bnpriv.io.starter.codebook import _frequencies, node_states, numbers_as_sta
 from bnpriv.io.starter.files import files_to_start
 from bnpriv.io.starter.learn import written_tables
 from bnpriv.io.starter.public import public_values
-from bnpriv.io.starter.started import start, started, usual_property
+from bnpriv.io.starter.start import start, usual_property
+from bnpriv.io.starter.started import started
 from bnpriv.tables.evaluate import evaluate
 from tests.later import Later
 

@@ -14,17 +14,17 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.columns import Binned
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy
 from bnpriv.core.networks.discrete import require_discrete
 from bnpriv.errors import BnprivError, DataError, FileError, FileProblemsError, FrameworkError, ParameterError
 from bnpriv.io.framework_file import read_framework, read_queries
 from bnpriv.io.starter import files as ask
-from bnpriv.io.starter.codebook import Described, read_codebook
+from bnpriv.io.starter.codebook import Described, codebook_text, read_codebook, with_fact
 from bnpriv.io.starter.files import files_to_start
 from bnpriv.io.starter.header import header_of
 from bnpriv.io.starter.learn import connected
 from bnpriv.io.starter.public import bounds, edges, public_values
-from bnpriv.io.starter.started import start
+from bnpriv.io.starter.start import start
 from tests.later import Later
 
 pd = Later("pandas")
@@ -284,15 +284,16 @@ def test_codebooks_that_lie(tmp_path: Path, tables: tuple[Path, Path]) -> None:
     book = tmp_path / "book.csv"
     for line, words in {
         "sex,integer,0,1,": "must hold numbers in the public table",
-        "age,integer,9,3,": "lower must be below upper",
+        "age,integer,9,3,": "lower bound must be below",
         "age,integer,a,3,": "finite number",
         "age,whole,1,3,": "a type in a codebook",
         "sex,categorical,,,f|f": "f again",
+        "sex,categorical,,,f|m,9": "codes of missing values are those of columns of numbers",
         "age,real,500,,": "leave room",
         ",real,1,2,": "an empty name",
         "age,real,1,2,\nage,real,1,2,": "age again",
     }.items():
-        book.write_text(f"column,type,lower,upper,categories\n{line}\n", encoding="utf-8")
+        book.write_text(f"column,type,lower,upper,categories,missing_codes\n{line}\n", encoding="utf-8")
         with pytest.raises(BnprivError, match=words):
             start(tables[0], records=5, protect="ill", learn=tables[1], codebook=book)
     (tmp_path / "book.toml").write_text('[columns.age]\ntype = "integer"\nlower = 0\nupper = 90\n', encoding="utf-8")
@@ -300,6 +301,57 @@ def test_codebooks_that_lie(tmp_path: Path, tables: tuple[Path, Path]) -> None:
     framework = start(tables[0], records=5, protect="ill", learn=tables[1], codebook=tmp_path / "book.toml")
     assert isinstance(age := framework.schema["age"], Binned)
     assert (age.lower, age.upper) == (0, 90)
+
+
+def test_a_codebook_says_which_numbers_are_codes(tmp_path: Path, tables: tuple[Path, Path]) -> None:
+    book = tmp_path / "book.csv"
+    for codes, known in (("", (99,)), ("none", None), ("20|99", (20, 99)), ("98", (98,))):
+        book.write_text(f"column,type,lower,upper,missing_codes\nage,integer,0,100,{codes}\n", encoding="utf-8")
+        rows = [*public_rows(), *([99, "f", "no"] for _ in range(9))]
+        public = write(tmp_path / "coded.csv", NAMES, rows)
+        if known is None:
+            with pytest.raises(FileError, match="finite number"):
+                read_codebook(book)
+            continue
+        framework = start(tables[0], records=5, protect="ill", learn=public, codebook=book)
+        assert framework.schema.dialect.codes["age"] == known
+
+
+def test_the_text_of_a_codebook_is_read_as_the_same(tmp_path: Path) -> None:
+    told = {
+        "age": Described(kind="integer", lower=0, upper=90, edges=(0, 18, 90), shares=(0.25, 0.75), codes=(99, -1.5)),
+        "columns": Described(kind="categorical", categories=('a"b', "c.d", "1"), nameless=True),
+        "[x] = \u2028": Described(kind="real", lower=-0.5, upper=1e300, codes=()),
+        "nothing": Described(),
+    }
+    (tmp_path / "book.toml").write_text(codebook_text(told), encoding="utf-8")
+    assert read_codebook(tmp_path / "book.toml") == told
+
+
+@pytest.mark.parametrize(
+    ("text", "read_as", "made"),
+    [
+        ("0, 90", "", Described(kind="real", lower=0, upper=90, codes=(9,))),
+        ("0, 18, 90", "", Described(kind="real", lower=0, upper=90, edges=(0, 18, 90), codes=(9,))),
+        ("1970-01-31, 1970-03-01", "", Described(kind="real", lower=30, upper=59, codes=(9,))),
+        ('no, "yes, or so"', "", Described(kind="categorical", categories=("no", "yes, or so"))),
+        ("true, false", "", Described(kind="categorical", categories=("true", "false"))),
+        ("1, 2", "category", Described(kind="categorical", categories=("1", "2"))),
+        ("0, 9o", "", None),
+        ("no, yes", "number", None),
+        ("5", "", None),
+        ("9, 1", "", None),
+        ("inf, 1", "", None),
+        ("", "", None),
+    ],
+)
+def test_what_is_written_into_a_field(text: str, read_as: str, made: Described | None) -> None:
+    base = Described(codes=(9,))
+    if made is None:
+        with pytest.raises(FileError):
+            with_fact(base, "holds", text, read_as)
+    else:
+        assert with_fact(base, "holds", text, read_as) == made
 
 
 def test_what_cannot_be_learned(tables: tuple[Path, Path], tmp_path: Path) -> None:

@@ -17,13 +17,14 @@ import pytest
 import bnpriv as bp
 from bnpriv.cli import main
 from bnpriv.core.columns import Binned, Categorical
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy
 from bnpriv.core.networks.discrete import DiscreteNetwork, require_discrete
 from bnpriv.errors import BnprivError
 from bnpriv.io.framework_file import read_framework
 from bnpriv.io.starter import learn
 from bnpriv.io.starter.codebook import node_states, read_codebook
 from bnpriv.io.starter.learn import Strengths, stated, strengths_of
+from bnpriv.io.starter.started import started
 
 BOOK = """\
 [columns.income]
@@ -244,6 +245,34 @@ def test_strengths_of_edges() -> None:
     names: Sequence[str] = ["a", "b", "c: 2"]
     assert strengths_of("a > b: 3, a -> c: 2", 2, names) == {("a", "b"): 3.0, ("a", "c: 2"): 2.0}
     assert strengths_of("a -> b: 1.5, a -> b: 3", None, names) == {("a", "b"): 3.0}
+
+
+def test_edges_whatever_columns_are_called(place: Path) -> None:
+    odd: Sequence[str] = ["a > b, c: 2", "-> d"]
+    assert strengths_of({("a > b, c: 2", "-> d"): None}, 3, odd) == {("a > b, c: 2", "-> d"): 3.0}
+    by_text = begun(place, edges="income -> score: 1.5, income -> sex")
+    assert begun(place, edges={("income", "score"): 1.5, ("income", "sex"): None}).source == by_text.source
+    public = place / "public.csv"
+    public.write_text("income,score,sex,notes\n" + "low,1,f,y\nhigh,2,m,z\nlow,2,m,z\n" * 40, encoding="utf-8")
+    known = {"codebook": None, "strength": None, "learn": public, "draws": 2}
+    found = [begun(place, edges=edges, **known).network for edges in ({("sex", "income"): None}, "sex -> income")]
+    assert [each.graph.edges for each in found] == [(("sex", "income"),)] * 2
+    np.testing.assert_array_equal(*(each.probabilities("income") for each in found))
+    with pytest.raises(BnprivError, match="the table says how strong an edge is"):
+        begun(place, edges={("sex", "income"): 2.0}, **known)
+
+
+def test_what_could_be_learned_of_is_known_without_learning(place: Path) -> None:
+    public = place / "public.csv"
+    rows = "".join(f"low,1,f,note {k}\nhigh,2,m,remark {k}\n" for k in range(40))
+    public.write_text(f"income,score,sex,notes\n{rows}", encoding="utf-8")
+    known = started(place / "table.csv", learn=public, draws=0)
+    assert (known.network, known.public_records, known.learned_from) == (None, None, 80)
+    assert "come once" in known.left_out["notes"]
+    by_hand = started(place / "table.csv", codebook=place / "book.toml", edges={}, draws=0)
+    assert by_hand.left_out == {"notes": "the codebook has no shares of it"}
+    with pytest.raises(BnprivError, match="draws"):
+        begun(place, draws=0)
 
 
 def test_from_the_shell_and_from_python(shell: Any, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

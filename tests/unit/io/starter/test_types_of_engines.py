@@ -17,7 +17,7 @@ from bnpriv.errors import BnprivError, DataError, FileError
 from bnpriv.io.starter.files import files_to_start
 from bnpriv.io.starter.header import header_of
 from bnpriv.io.starter.public import refuse_the_same
-from bnpriv.io.starter.started import start
+from bnpriv.io.starter.start import start
 from tests.later import Later
 
 pd = Later("pandas")

@@ -15,15 +15,14 @@ import pytest
 from scipy.special import betainc, betaln, gammaln
 
 import bnpriv as bp
-import bnpriv.core.draws as draws_module
+import bnpriv.core.distributions as draws_module
 import bnpriv.kinds.draws.answers as forward_module
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.evidence.constraints import Constraint, LawPair
 from bnpriv.core.evidence.laws import laws
-from bnpriv.core.gaussian_mixture import gaussian_mixture_delta
-from bnpriv.core.mechanisms.tight import foretold_scale
+from bnpriv.core.mechanisms.law_mechanisms import foretold_scale
 from bnpriv.core.networks.base import ImportReport
-from bnpriv.core.privacy_curves import LaplacePair
+from bnpriv.core.privacy_curves import LaplacePair, gaussian_mixture_delta
 from bnpriv.core.transport.distance import closeness
 from bnpriv.errors import BnprivError, NetworkError
 from bnpriv.kinds.density.network import DensityNetwork, Parameter

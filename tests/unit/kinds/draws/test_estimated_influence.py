@@ -13,11 +13,10 @@ import bnpriv as bp
 from bnpriv.bound import FloatArray
 from bnpriv.core.influence.base import influence_of, max_influence
 from bnpriv.core.networks.base import ImportReport, Posterior, unfixed_of
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.base import normal_form
 from bnpriv.core.secrets import Interval, IntervalPair
 from bnpriv.errors import NetworkError
 from bnpriv.kinds.density.network import DensityNetwork, Parameter
-from bnpriv.kinds.draws.believed import LEAST_EFFECTIVE
 from bnpriv.kinds.draws.estimated_influence import (
     MOST_SEEN,
     EstimatedInfluence,
@@ -26,6 +25,7 @@ from bnpriv.kinds.draws.estimated_influence import (
     estimated_influence,
     reported_influence,
 )
+from bnpriv.kinds.draws.laws import LEAST_EFFECTIVE
 from bnpriv.kinds.draws.parameter_draws import ParameterDraws
 from tests.later import Later, optional
 

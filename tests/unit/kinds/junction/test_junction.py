@@ -17,9 +17,8 @@ from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import LogTable
 from bnpriv.core.secrets import SecretPair
 from bnpriv.kinds.junction import rows as junction_ratios
-from bnpriv.kinds.junction.messages import OutOfRangeError
 from bnpriv.kinds.junction.rows import NumberedNetwork, junction_rows, rows_one_by_one
-from bnpriv.kinds.junction.tree import best_triangulation, members, moral_graph
+from bnpriv.kinds.junction.tree import OutOfRangeError, best_triangulation, members, moral_graph
 from bnpriv.lab.matrix import InfluenceMatrix
 
 Column = Callable[[np.random.Generator, int], list[float]]

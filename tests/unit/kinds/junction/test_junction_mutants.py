@@ -8,17 +8,9 @@ import numpy as np
 import pytest
 
 from bnpriv.bound import FloatArray
-from bnpriv.kinds.junction import (
-    messages as junction_messages,
-    messages as junction_pairs,
-    messages as junction_weights,
-    rows as junction_network,
-    rows as junction_ratios,
-    tree as junction_states,
-)
-from bnpriv.kinds.junction.messages import ColumnSource, OutOfRangeError, WeightTable
+from bnpriv.kinds.junction import rows as junction_network, rows as junction_ratios, tree
 from bnpriv.kinds.junction.rows import NumberedNetwork, junction_rows
-from bnpriv.kinds.junction.tree import StatesLeft
+from bnpriv.kinds.junction.tree import ColumnSource, OutOfRangeError, StatesLeft, WeightTable
 from tests.unit.kinds.junction.test_junction import COLUMNS, check, hostile
 
 pytestmark = pytest.mark.mutants
@@ -42,7 +34,7 @@ def test_without_a_bug_nothing_is_found(numbers: str) -> None:
 
 
 def test_products_that_underflow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(junction_weights, "LOWEST", -math.inf)
+    monkeypatch.setattr(tree, "LOWEST", -math.inf)
     with pytest.raises(AssertionError):
         run("1e-300", times=20)
 
@@ -75,13 +67,13 @@ def test_independent_attributes_by_number(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_message_is_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(junction_messages, "inverse", np.ones_like)
+    monkeypatch.setattr(tree, "inverse", np.ones_like)
     with pytest.raises(AssertionError):
         run("kind")
 
 
 def test_laws_below_a_clique_are_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(junction_pairs, "inverse", np.ones_like)
+    monkeypatch.setattr(tree, "inverse", np.ones_like)
     with pytest.raises(AssertionError):
         run("kind")
 
@@ -97,7 +89,7 @@ def test_the_least_state_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_own_nodes_meet_as_if_independent(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = junction_pairs._meet
+    usual = tree._meet
 
     def meet(law: WeightTable, sources: list[ColumnSource], own: int, found: FloatArray) -> None:
         usual(law, sources, own, found)
@@ -108,13 +100,13 @@ def test_own_nodes_meet_as_if_independent(monkeypatch: pytest.MonkeyPatch) -> No
                 np.eye(source.width, dtype=bool), block, single[:, :, None] * single[:, None, :]
             )
 
-    monkeypatch.setattr(junction_pairs, "_meet", meet)
+    monkeypatch.setattr(tree, "_meet", meet)
     with pytest.raises(AssertionError):
         run("kind")
 
 
 def test_states_of_the_first_model_alone_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = junction_states.states_left
+    usual = tree.states_left
 
     def of_first_model(logs: list[FloatArray], families: list[tuple[int, ...]]) -> StatesLeft:
         return usual([each[:1] for each in logs], families)

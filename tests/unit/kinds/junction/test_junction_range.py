@@ -17,8 +17,8 @@ from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import LogTable
 from bnpriv.errors import SizeError
 from bnpriv.kinds.junction import rows as junction_ratios
-from bnpriv.kinds.junction.messages import OutOfRangeError, inverse, peak_cells
 from bnpriv.kinds.junction.rows import NumberedNetwork, junction_rows, rows_one_by_one
+from bnpriv.kinds.junction.tree import OutOfRangeError, inverse, peak_cells
 from tests.unit.kinds.junction.test_junction import COLUMNS, hostile
 
 RARE = (1e-40, 1e-75, 1e-110, 1e-150, 1e-200, 1e-290)

@@ -17,8 +17,8 @@ import bnpriv as bp
 from bnpriv.bound import FloatArray
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.kinds.junction import rows as junction_ratios
-from bnpriv.kinds.junction.messages import CliqueLaws, OutOfRangeError, pair_laws, row_laws, weights_of
 from bnpriv.kinds.junction.rows import NumberedNetwork, Passes, TreeNumbers, junction_rows, ratios_by_blocks
+from bnpriv.kinds.junction.tree import CliqueLaws, OutOfRangeError, pair_laws, row_laws, weights_of
 from bnpriv.lab.matrix import InfluenceMatrix
 from tests.later import Later
 from tests.unit.kinds.junction.test_junction import COLUMNS, hostile

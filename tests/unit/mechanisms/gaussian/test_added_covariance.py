@@ -10,8 +10,8 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.gaussian_curve import gaussian_ratio
 from bnpriv.errors import Refusal
-from bnpriv.mechanisms.gaussian import covariance as added_covariance, covariance as method
-from bnpriv.mechanisms.gaussian.covariance import (
+from bnpriv.mechanisms.gaussian import mechanisms as added_covariance, mechanisms as method
+from bnpriv.mechanisms.gaussian.mechanisms import (
     Gap,
     along_direction,
     along_eigenvectors,

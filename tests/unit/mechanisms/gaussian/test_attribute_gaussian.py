@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-import bnpriv.mechanisms.gaussian.attribute as attribute_gaussian
+import bnpriv.mechanisms.gaussian.mechanisms as attribute_gaussian
 from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.gaussian_curve import gaussian_delta, gaussian_ratio
 from bnpriv.errors import ParameterError

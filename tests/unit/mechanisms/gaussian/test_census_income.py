@@ -10,12 +10,12 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.mechanisms.base import Mechanism
-from bnpriv.mechanisms.gaussian.covariance import (
+from bnpriv.mechanisms.directional import ExpectedValueMechanism
+from bnpriv.mechanisms.gaussian.mechanisms import (
     DirectionalUncertaintyMechanism,
     EigenvectorMechanism,
     OptimalGaussianMechanism,
 )
-from bnpriv.mechanisms.translations.directional import ExpectedValueMechanism
 from tests.later import Later
 
 pd = Later("pandas")

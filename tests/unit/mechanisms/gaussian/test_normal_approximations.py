@@ -14,7 +14,7 @@ import bnpriv.mechanisms.gaussian.laws as approximations
 import bnpriv.mechanisms.gaussian.laws as curves
 from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.evidence.constraints import LawPair
-from bnpriv.core.gaussian_mixture import NormalMixture
+from bnpriv.core.privacy_curves import NormalMixture
 from bnpriv.errors import ParameterError, RefusedError
 from bnpriv.mechanisms.gaussian.laws import Approximated, NormalPair, delta_left, mixture_excess, normal_excess_bound
 from tests.seeds import seeds

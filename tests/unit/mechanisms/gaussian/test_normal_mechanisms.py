@@ -15,14 +15,14 @@ from bnpriv.core.gaussian_curve import gaussian_delta, gaussian_mu
 from bnpriv.core.mechanisms.base import Mechanism
 from bnpriv.core.noise import Gaussian, NoNoise
 from bnpriv.errors import ParameterError, RefusedError
-from bnpriv.mechanisms.gaussian import covariance as covariance_noise
-from bnpriv.mechanisms.gaussian.covariance import (
+from bnpriv.mechanisms.directional import DirectionalMechanism
+from bnpriv.mechanisms.gaussian import mechanisms as covariance_noise
+from bnpriv.mechanisms.gaussian.mechanisms import (
     DirectionalUncertaintyMechanism,
     EigenvectorMechanism,
     OptimalGaussianMechanism,
 )
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
-from bnpriv.mechanisms.translations.directional import DirectionalMechanism
 from tests.normal_tables import question
 from tests.unit.mechanisms.gaussian.test_added_covariance import squared_length
 

@@ -6,8 +6,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import QueryError, SecretError
-from bnpriv.tables.private_table.classes import MOST_CLASSES, classes_of
-from bnpriv.tables.private_table.rule import chosen_rule, hidden_by
+from bnpriv.tables.private_table.rule import MOST_CLASSES, chosen_rule, classes_of, hidden_by
 
 SCHEMA = bp.Schema(
     records=200,

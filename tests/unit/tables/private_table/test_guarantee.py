@@ -18,9 +18,17 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.noise import SecureSampler
-from bnpriv.tables.private_table.classes import Classes
 from bnpriv.tables.private_table.rows import classed_rows
-from bnpriv.tables.private_table.rule import Hidden, TableForm, TableRule, chosen_rule, hidden_by, rule_of, whole_sizes
+from bnpriv.tables.private_table.rule import (
+    Classes,
+    Hidden,
+    TableForm,
+    TableRule,
+    chosen_rule,
+    hidden_by,
+    rule_of,
+    whole_sizes,
+)
 from tests.private_tables import (
     NOTHING,
     Counts,

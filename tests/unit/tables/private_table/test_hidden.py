@@ -27,12 +27,10 @@ from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.noise import DiscreteLaplace, Gaussian, SecureSampler
 from bnpriv.core.queries.asked import as_query
 from bnpriv.errors import BnprivError, DataError, ParameterError, QueryError, RefusedError
-from bnpriv.tables.private_table.classes import Classes
 from bnpriv.tables.private_table.counts import CalibratedCount, MoveNoise
 from bnpriv.tables.private_table.hidden import HiddenTable, estimate, loss_of_counts, shows_counts, twice
-from bnpriv.tables.private_table.plan import plan_table
-from bnpriv.tables.private_table.private_table import PrivateTable, private_table
-from bnpriv.tables.private_table.rule import TableForm, TableRule, scale_of, whole_sizes
+from bnpriv.tables.private_table.private_table import PrivateTable, plan_table, private_table
+from bnpriv.tables.private_table.rule import Classes, TableForm, TableRule, scale_of, whole_sizes
 
 KINDS = "abc"
 RECORDS = {2: 5, 3: 3}

@@ -17,7 +17,7 @@ import bnpriv as bp
 import bnpriv.tables.private_table.open_columns as module
 from bnpriv.core.column_laws import column_law
 from bnpriv.core.evidence.structural import Influences
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DistributionalAttributePrivacy
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.errors import ParameterError, RefusedError, SizeError
 from bnpriv.tables.private_table.open_columns import OpenColumns, open_columns, open_table

@@ -10,7 +10,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import ParameterError, RefusedError
-from bnpriv.tables.private_table.plan import TableBeside, expected_error, plan_table, table_beside
+from bnpriv.tables.private_table.private_table import TableBeside, expected_error, plan_table, table_beside
 from tests.unit.tables.private_table.test_rule import ILL, SCHEMA, framework, network
 
 QUERIES = ['count(smokes == "yes")', 'count(ill == "yes")', "histogram(smokes)"]

@@ -9,7 +9,6 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import FrameworkError, ParameterError, Refusal, RefusedError, SecretError
-from bnpriv.tables.private_table.classes import classes_of
 from bnpriv.tables.private_table.counts import CalibratedCount, MoveNoise
 from bnpriv.tables.private_table.made_up import RecordLaw
 from bnpriv.tables.private_table.rule import (
@@ -17,6 +16,7 @@ from bnpriv.tables.private_table.rule import (
     Hidden,
     TableRule,
     chosen_rule,
+    classes_of,
     hidden_by,
     rule_of,
     rules_of,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.attributes import DistributionalAttributePrivacy
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.errors import MissingExtraError, NetworkError, ParameterError, RefusedError
 from bnpriv.lab.compare import compare, tradeoff

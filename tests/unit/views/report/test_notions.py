@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.influence.ratios import joint_law
+from bnpriv.core.influence.finite import joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.errors import NetworkError
 from bnpriv.kinds.report_target import mixture_network

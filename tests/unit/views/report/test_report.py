@@ -17,7 +17,7 @@ import bnpriv as bp
 import bnpriv.views.report.analysis as analysis_module
 from bnpriv.core.frameworks.guarantee import PRIORS, belief
 from bnpriv.core.influence.base import influence_of
-from bnpriv.core.influence.ratios import RatioTables
+from bnpriv.core.influence.finite import RatioTables
 from bnpriv.core.networks.base import ImportReport, NodeReading
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.secrets import SecretPair, all_pairs

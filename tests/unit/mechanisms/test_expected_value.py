@@ -12,7 +12,7 @@ from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.gaussian_curve import gaussian_delta, gaussian_ratio
 from bnpriv.core.noise import Gaussian, Laplace, NoNoise
 from bnpriv.errors import RefusedError
-from bnpriv.mechanisms.translations.directional import ExpectedValueMechanism
+from bnpriv.mechanisms.directional import ExpectedValueMechanism
 from tests.contract.test_law_mechanisms import hockey_stick, law_loss
 
 LAPLACE, GAUSSIAN = ExpectedValueMechanism(), ExpectedValueMechanism(noise="gaussian")
@@ -134,7 +134,7 @@ def test_other_notions_are_refused_or_served() -> None:
 
 @pytest.mark.mutants
 def test_mutant_that_looks_at_one_pair(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bnpriv.mechanisms.translations import directional as moved_laws
+    from bnpriv.mechanisms import directional as moved_laws
 
     real = moved_laws.translations
     monkeypatch.setattr(moved_laws, "translations", lambda evidence, **options: real(evidence, **options)[:1])

@@ -15,10 +15,9 @@ from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.gaussian_curve import gaussian_mu
 from bnpriv.core.noise import Gaussian, Laplace, NoNoise
 from bnpriv.errors import ParameterError
+from bnpriv.mechanisms import directional
+from bnpriv.mechanisms.directional import DirectionalLaplace, DirectionalMechanism, directions
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
-from bnpriv.mechanisms.translations import directional
-from bnpriv.mechanisms.translations.directional import DirectionalMechanism, directions
-from bnpriv.mechanisms.translations.noise import DirectionalLaplace
 from tests.unit.mechanisms.gaussian.test_added_covariance import squared_length
 from tests.unit.mechanisms.gaussian.test_normal_mechanisms import with_table
 

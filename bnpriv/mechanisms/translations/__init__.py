@@ -1,1 +1,0 @@
-"""Noise for laws that are translations of one another."""
