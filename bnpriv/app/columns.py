@@ -76,7 +76,8 @@ def show_table(place: Place, state: State, form: Form) -> Html:
 def _found(state: State, known: Started) -> Html:
     """How many columns the table has; and what was found in the public one: what is left out and why, codes, dates."""
     lead = f"{Path(state.table).name} has {len(known.columns):,} columns; {len(known.ready):,} can be asked about: "
-    notes = element("ul", *(element("li", note) for note in known.notes))
+    wrote = known.notes if state.book else [each.replace("the codebook", "what you wrote") for each in known.notes]
+    notes = element("ul", *(element("li", each) for each in wrote))
     told = element("details", element("summary", "What was found"), notes, open=len(known.notes) < 9)
     return join(element("p", lead, html.names(known.ready), "."), told if known.notes else Html())
 
