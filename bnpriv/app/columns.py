@@ -105,8 +105,7 @@ def take_table(place: Place, state: State, form: Form) -> State:
         remedy = "Write how many rows the table has, which is a public fact."
         records = whole("the number of records", 0 if count is None else count, remedy=remedy)
     new = replace(state, **held, records=records, names=form.text("names"))
-    header = _header(new, beside)
-    new = with_facts(place, new, all_of_them=False)
+    header, new = _header(new, beside), _with_facts(place, new, all_of_them=False)
     with at(beside["book"] if new.book else beside["table"]):
         known_of(replace(new, public=""))
     with at(beside["public"]):
@@ -177,11 +176,7 @@ READ_IT_AS = {
     "id": "nothing: leave it out",
 }  # fmt: skip
 FACTS = {
-    "holds": (
-        "It may hold",
-        'Bounds, as 0, 90; or edges of bins, as 0, 18, 65, 90; or labels, as yes, no, "a, or b". '
-        "Where labels are numbers, read it as labels.",
-    ),
+    "holds": ("It may hold", 'Bounds 0, 90; edges of bins 0, 18, 65, 90; labels a, "b, or c".'),
     "shares": ("How frequent each bin or label is", "As 0.8, 0.2: for a model without a public table."),
     "codes": ("Numbers that mean a gap", "As 99, 999; or none."),
 }
@@ -195,7 +190,7 @@ def show_columns(place: Place, state: State, form: Form) -> Html:
     made: Mapping[str, Column] = declared(state).schema.columns if state.framework else {}
     if not form.problems:
         try:  # what was said of a column of this name in another table may not fit this one
-            with_facts(place, state)
+            _with_facts(place, state)
         except FieldError as wrong:
             form = form.refused(wrong)
     rows = [_column(form, state, known, k, name, made.get(name)) for k, name in enumerate(known.columns)]
@@ -223,7 +218,7 @@ def _column(form: Form, state: State, known: Started, k: int, name: str, made: C
         values = "the values in " if each.origin == known.public else ""
         why = f"{gap}. From {values}{each.origin}{', read as you said' if 'as' in said else ''}."
     because = element("span", why.replace("the codebook", book), class_="hint")
-    told = "As it looks in what is public, unless you say it."
+    told = "As public values look, unless you say it; labels that are numbers need it."
     reading = choice(form, f"as.{k}", "Read it as", READ_IT_AS.items(), said.get("as", ""), told)
     fields = (entry(form, f"{key}.{k}", label, said.get(key, ""), hint) for key, (label, hint) in FACTS.items())
     return element(
@@ -251,27 +246,21 @@ def take_columns(place: Place, state: State, form: Form) -> State:
     for k, name in enumerate(known.columns):
         old = state.facts.get(name, {})
         told[name] = {key: text for key in ("as", *FACTS) if (text := form.text(f"{key}.{k}", old.get(key, "")))}
-    new = with_facts(place, replace(state, facts={name: said for name, said in told.items() if said}))
+    new = _with_facts(place, replace(state, facts={name: said for name, said in told.items() if said}))
     try:
         known_of(new)
     except BnprivError:
         one = state
         for k, name in enumerate(known.columns):  # which one is it?
-            one = with_facts(place, replace(one, facts={**one.facts, name: told[name]}))
+            one = _with_facts(place, replace(one, facts={**one.facts, name: told[name]}))
             with at(f"{next(iter(told[name]), 'as')}.{k}"):
                 known_of(one)
     same = (new.codebook, new.read_as) == (state.codebook, state.read_as)
     return new if same else replace(new, framework="")
 
 
-def with_facts(place: Place, state: State, *, all_of_them: bool = True) -> State:
-    """The state with what was typed of the columns of its table, as a codebook and as other readings.
-
-    Raises
-    ------
-    FieldError
-        If something typed is no fact of its column; unless not all must be.
-    """
+def _with_facts(place: Place, state: State, *, all_of_them: bool = True) -> State:
+    """The state with what was typed of the columns of its table, as a codebook and readings; all, or what fits."""
     header, base, _ = described_header(state.table, names_of(state), state.book or None)
     typed, read_as, codebook = dict(base), dict[str, str](), state.book
     for k, name in enumerate(header.names):
