@@ -21,7 +21,7 @@ from bnpriv.render.html import Html, element, join
 from bnpriv.text import name_text
 
 if TYPE_CHECKING:
-    from bnpriv.io.starter.learn import Edges
+    from bnpriv.io.starter.learn import ExpertEdges
     from bnpriv.io.starter.started import Started
     from bnpriv.lab.check_model import EdgeShown
 
@@ -218,7 +218,9 @@ def _seen(path: str) -> dict[tuple[str, str], EdgeShown]:
     return edges_shown(framework_at(path))
 
 
-def _table(state: State, known: Started, edges: Edges, seen: Mapping[tuple[str, str], EdgeShown], form: Form) -> Html:
+def _table(
+    state: State, known: Started, edges: ExpertEdges, seen: Mapping[tuple[str, str], EdgeShown], form: Form
+) -> Html:
     """Every edge with what the public table says of it, and its buttons."""
     rows: list[list[str]] = []
     for k, (edge, strength) in enumerate(edges.items()):
@@ -298,7 +300,7 @@ def take_model(place: Place, state: State, form: Form) -> State:
     return _made(place, new, edges, field) if act == "learn" or _quick(known) else new
 
 
-def _made(place: Place, state: State, edges: Edges | None, field: str) -> State:
+def _made(place: Place, state: State, edges: ExpertEdges | None, field: str) -> State:
     """Make the model, and write its file; what is to be known of it is kept with it."""
     from bnpriv.core.secrets import Secret, apart
     from bnpriv.io.framework_text import write_framework
