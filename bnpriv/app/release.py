@@ -430,9 +430,7 @@ def commands(place: Place, state: State) -> tuple[list[str], list[str]]:
         python[2] = f"framework = {started[:-1]}, protect={protect})"
         if _is_usual(base):
             read_as = [f"{name}={kind}" for name, kind in base.read_as.items()]
-            edges = [
-                f"{above} -> {below}{f': {own!r}' if own else ''}" for (above, below), own in base.by_hand.items()
-            ]
+            edges = [f"{above} -> {below}{f': {own!r}' if own else ''}" for (above, below), own in base.by_hand.items()]
             more = {"names": base.names, "edges": ", ".join(edges), "protect": list(base.hidden), "as": read_as}
             file = "framework.toml"
             shell.append(_command("init", table, **said, **more, output=file))
