@@ -30,6 +30,7 @@ from bnpriv.app.forms import FieldError, Form, refusal
 from bnpriv.app.state import Place, State, folder_of, forget, lacking, on_disk, read_state, write_kept, write_state
 from bnpriv.app.uploads import MOST_BYTES, form_of
 from bnpriv.errors import BnprivError, FileError
+from bnpriv.io.framework_file import read_framework
 from bnpriv.ledger.ledger import Ledger
 from bnpriv.ledger.store import ledger_file
 from bnpriv.paths import user_path
@@ -81,10 +82,16 @@ class Desk:
     A state is frozen, so that who looks at a page does not wait for what another tab asked for.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, framework: Path | None = None) -> None:
         self.place = place
         self.state = read_state(place.kept)
         self._changing = threading.Lock()
+        if framework is not None:
+            read_framework(framework)
+            given = str(user_path(framework).resolve())
+            if self.state.framework != given:
+                old = self.state
+                self.keep(State(framework=given, given=True, table=old.table, releases=old.releases))
 
     def keep(self, state: State) -> None:
         """Take a new state, once it is on the disk."""
@@ -285,19 +292,6 @@ def application(desk: Desk, *, token: str, port: int, most_bytes: int = MOST_BYT
 # --------------------------------------------------------------------------------------------------
 
 
-def opened_desk(place: Place, framework: Path | None) -> Desk:
-    """The session of a folder, with a framework file that is given or the one it had."""
-    desk = Desk(place)
-    if framework is not None:
-        from bnpriv.io.framework_file import read_framework
-
-        read_framework(framework)
-        given, old = str(user_path(framework).resolve()), desk.state
-        if old.framework != given:
-            desk.keep(State(framework=given, given=True, table=old.table, releases=old.releases))
-    return desk
-
-
 def serve(framework: Path | None, ledger: str, port: int, *, told: Callable[[str], None], browser: bool = True) -> None:
     """Serve the page until Ctrl-C, or until its terminal or another program ends it.
 
@@ -322,7 +316,7 @@ def serve(framework: Path | None, ledger: str, port: int, *, told: Callable[[str
         end.callback(shutil.rmtree, uploads, ignore_errors=True)
         if (file := ledger_file(ledger)) is not None and file.exists():
             Ledger.open(ledger)  # what is no ledger is refused now, and not when something is to be charged
-        desk = opened_desk(Place(folder=Path.cwd(), kept=kept, uploads=uploads, ledger=ledger), framework)
+        desk = Desk(Place(folder=Path.cwd(), kept=kept, uploads=uploads, ledger=ledger), framework)
         listening = end.enter_context(bound(port))
         port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
         address = f"http://127.0.0.1:{port}/?token={token}"
