@@ -272,11 +272,11 @@ def _made(place: Place, state: State, k: int) -> Html:
 def _deciding(place: Place, state: State, form: Form) -> Html:
     """Who decided what, for all statements; what is chosen is shown as it was for the last release."""
     try:
-        rows = statement(place, state, -1).document.data["decisions"]
+        rows: Any = statement(place, state, -1).document.data["decisions"]
     except BnprivError:
         return Html()
     fields = [element("p", "Who decided it, and why, as: the board on 2026-11-02, because ...", class_="hint")]
-    said = {row["name"]: f"{row['what']}: {row['value']}" for row in rows}
+    said: dict[str, str] = {row["name"]: f"{row['what']}: {row['value']}" for row in rows}
     fields += [entry(form, name, label, state.decided.get(name, "")) for name, label in said.items()]
     act = element("input", type="hidden", name="act", value="decide")
     told, opened = element("summary", "Who decided what: for the statements"), not said.keys().isdisjoint(form.problems)
@@ -409,9 +409,12 @@ def commands(place: Place, state: State) -> tuple[list[str], list[str]]:
     shell, python = ["set -e"], ["import bnpriv as bp", "", f"framework = {call_text('bp.read_framework', repr(file))}"]
     if not base.given:
         book = beside(base.codebook)
-        said = {"learn": beside(base.public), "codebook": f"framework/{book}" if _typed(place, base) else book}
+        said: dict[str, Any] = {
+            "learn": beside(base.public),
+            "codebook": f"framework/{book}" if _typed(place, base) else book,
+        }
         said |= {"records": base.records, "graphs": 1 if base.edges else base.graphs, "names": names_of(base)}
-        hidden = {name: (each.property, each.at_most) for name, each in base.hidden.items()}
+        hidden = {name: (each.property, each.at_most or 1) for name, each in base.hidden.items()}
         schema, read_as = declared(base).schema, dict(base.read_as)
         init, started = start_texts(table, made, schema, hidden, edges=base.by_hand, read_as=read_as, **said)
         python[2:] = [f"{started}.to_file({made!r})", f"framework = bp.read_framework({made!r})"]

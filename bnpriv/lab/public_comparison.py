@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -438,10 +439,10 @@ def compare_with_public(
 
 def compared(framework: Framework, public: object, query: Query, best: Calibration | None) -> PublicComparison:
     """The comparison for a calibration that is there; with a file it is kept until the file changes."""
-    if not (isinstance(public, (str, os.PathLike)) and os.path.isfile(public)):
+    if not (isinstance(public, (str, Path)) and os.path.isfile(public)):
         return _compared(framework, public, query, best)
     file = os.stat(public)
-    key = query, best, os.fspath(public), file.st_mtime_ns, file.st_size
+    key = query, best, str(public), file.st_mtime_ns, file.st_size
     return framework.kept.latest("public files", key, 8, lambda: _compared(framework, public, query, best))
 
 
