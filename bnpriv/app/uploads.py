@@ -18,7 +18,7 @@ from bnpriv.app.forms import Form
 from bnpriv.app.state import CODEBOOKS, TABLES, forget, on_disk
 from bnpriv.errors import BnprivError, FileError
 
-MOST_BYTES = 2**30
+MOST_UPLOAD = 2**30
 """Of all that a form with files holds; a larger table is chosen from the folder, where it is not copied."""
 
 MOST_TEXT = 2**20
@@ -139,7 +139,7 @@ def safe_name(given: str) -> str:
     return (plain if plain.strip("_") else "table") + kept
 
 
-async def form_of(stream: AsyncIterator[bytes], content_type: str, folder: Path, most: int = MOST_BYTES) -> Form:
+async def form_of(stream: AsyncIterator[bytes], content_type: str, folder: Path, most: int = MOST_UPLOAD) -> Form:
     """What a form sent, its files in the folder; of one that is refused what its field is told, and no file.
 
     That one is read to its end as well: a browser that is cut off while it sends shows no answer.
