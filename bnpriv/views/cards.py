@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +21,6 @@ from bnpriv.kind import kind_of, notion_of
 from bnpriv.render import document as doc
 from bnpriv.render.as_text import LINES_PRINTED, PRINTED_WIDTH
 from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html
-from bnpriv.tables.readings import FIRST_DAY, day_text
 from bnpriv.text import (
     SPELLED,
     and_text,
@@ -216,14 +216,14 @@ def _described(column: Column) -> tuple[str, str, str]:
     return kind, _cut(column.categories) + coarser, str(column.missing)
 
 
-def column_words(column: Column, dates: str = "", codes: Sequence[float] = ()) -> tuple[str, str]:
+def column_words(column: Column, *, dates: bool = False, codes: Sequence[float] = ()) -> tuple[str, str]:
     """What a column may hold, and what a gap, or a code of one, counts as: in words for everybody.
 
     Parameters
     ----------
     column : Column
-    dates : str
-        How its dates are written; empty where it holds none.
+    dates : bool
+        Whether its numbers are days since 1970-01-01.
     codes : sequence of float
         Numbers that stand for a missing value.
 
@@ -248,8 +248,10 @@ def column_words(column: Column, dates: str = "", codes: Sequence[float] = ()) -
     return what, f"{gap} meets no condition" if has_gaps(column) else f"{gap} counts as {filled}"
 
 
-def _end(number: float, dates: str) -> str:
-    return day_text(number) if dates and abs(number) < FIRST_DAY else f"{number:,.10g}"
+def _end(number: float, dates: bool) -> str:
+    day = datetime.date(1970, 1, 1).toordinal() + number
+    known = dates and 1 <= day <= datetime.date.max.toordinal()
+    return datetime.date.fromordinal(int(day)).isoformat() if known else f"{number:,.10g}"
 
 
 def _cut(labels: Sequence[Category]) -> str:

@@ -12,10 +12,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/contract/test_gaussian_network.py": ("bnpriv/kinds/gaussian/influence.py",),
     "tests/contract/test_hostile_arguments.py": ("bnpriv/errors.py",),
     "tests/contract/test_law_mechanisms.py": ("bnpriv/core/mechanisms/law_mechanisms.py",),
-    "tests/contract/test_optimal.py": (
-        "bnpriv/mechanisms/optimal/program.py",
-        "bnpriv/mechanisms/optimal/supports.py",
-    ),
+    "tests/contract/test_optimal.py": ("bnpriv/mechanisms/optimal/program.py",),
     "tests/contract/test_quilt_scale.py": ("bnpriv/core/mechanisms/quilt.py",),
     "tests/contract/test_quilt_search.py": ("bnpriv/core/mechanisms/quilt.py",),
     "tests/contract/test_stored_channel.py": ("bnpriv/mechanisms/stored.py",),
@@ -33,7 +30,6 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/unit/core/accounting/test_entries.py": ("bnpriv/views/accountant.py",),
     "tests/unit/core/accounting/test_recount.py": (
         "bnpriv/core/accounting/accountant.py",
-        "bnpriv/core/accounting/entries.py",
         "bnpriv/core/accounting/total.py",
         "bnpriv/ledger/counted.py",
     ),
@@ -49,10 +45,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/core/evidence/structural.py",
         "bnpriv/kinds/report_target.py",
     ),
-    "tests/unit/core/evidence/test_normal_laws.py": (
-        "bnpriv/kinds/gaussian/columns.py",
-        "bnpriv/kinds/gaussian/normal.py",
-    ),
+    "tests/unit/core/evidence/test_normal_laws.py": ("bnpriv/kinds/gaussian/columns.py",),
     "tests/unit/core/evidence/test_record_pair.py": ("bnpriv/core/secrets.py",),
     "tests/unit/core/evidence/test_weighted_laws.py": ("bnpriv/core/evidence/constraints.py",),
     "tests/unit/core/frameworks/test_frameworks.py": (
@@ -167,10 +160,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/core/release.py",
         "bnpriv/tables/evaluate.py",
     ),
-    "tests/unit/core/transport/test_transport.py": (
-        "bnpriv/core/transport/distance.py",
-        "bnpriv/core/transport/line.py",
-    ),
+    "tests/unit/core/test_transport.py": ("bnpriv/core/transport.py",),
     "tests/unit/io/networks/test_files.py": (
         "bnpriv/io/networks/files.py",
         "bnpriv/io/networks/formats.py",
@@ -249,7 +239,6 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/unit/kinds/draws/test_rare_laws.py": (
         "bnpriv/kinds/draws/answers.py",
         "bnpriv/kinds/gaussian/columns.py",
-        "bnpriv/kinds/gaussian/normal.py",
     ),
     "tests/unit/kinds/junction/test_junction.py": (
         "bnpriv/kinds/junction/tree.py",

@@ -34,10 +34,9 @@ from bnpriv.kinds.draws.laws import (
     property_condition,
     sampled_laws,
 )
-from bnpriv.kinds.gaussian.columns import NormalColumnLaws
+from bnpriv.kinds.gaussian.columns import LinearForm, NormalColumnLaws, NormalLaws
 from bnpriv.kinds.gaussian.intervals import NormalIntervals
 from bnpriv.kinds.gaussian.network import GaussianNetwork
-from bnpriv.kinds.gaussian.normal import LinearForm, NormalLaws
 from bnpriv.lab.sampling import game as games
 
 # --------------------------------------------------------------------------------------------------
