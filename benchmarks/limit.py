@@ -23,8 +23,7 @@ from scipy.optimize import brentq
 import bnpriv as bp
 from bnpriv.core.distributions import Atoms
 from bnpriv.io.examples import examples
-from bnpriv.mechanisms.optimal.program import LawTable, law_table
-from bnpriv.mechanisms.optimal.supports import Optimum, Question, optimum
+from bnpriv.mechanisms.optimal.program import LawTable, Optimum, Question, law_table, optimum
 
 PROBLEMS = 300
 MOST_ANSWERS = 200

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bnpriv.core.distributions import Atoms
-from bnpriv.core.transport.distance import closeness, lengths, w_infinity
+from bnpriv.core.transport import closeness, lengths, w_infinity
 from bnpriv.kinds.pairs_of_laws import n_fold
 
 LINE = 10**6

@@ -16,7 +16,7 @@ from hypothesis import (  # noqa: TID253 - tests import this file when they run
 )
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test  # noqa: TID253
 
-from bnpriv.core.accounting.entries import typed
+from bnpriv.core.accounting.total import typed
 from bnpriv.errors import BudgetError, LedgerError
 from bnpriv.ledger.ledger import Ledger
 from bnpriv.ledger.store import LedgerStore, store_at

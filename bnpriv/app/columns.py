@@ -38,7 +38,7 @@ FILES = {
     "public": ("A public table with the same columns", TABLES, "If there is one: bounds and a network come from it."),
     "book": ("A codebook", CODEBOOKS, "If there is one: what columns may hold, as CSV, TOML or .names."),
 }  # fmt: skip
-NAMED = "-with-names.csv"
+WITH_NAMES = "-with-names.csv"
 """How copies are called to which the names of the columns were added."""
 
 
@@ -75,10 +75,10 @@ def show_table(place: Place, state: State, form: Form) -> Html:
 
 def _found(state: State, known: Started) -> Html:
     """How many columns the table has; and what was found in the public one: what is left out and why, codes, dates."""
-    used = [name for name, each in known.columns.items() if each.column is not None and name not in known.left_out]
-    lead = f"{Path(state.table).name} has {len(known.columns):,} columns; {len(used):,} can be asked about: "
-    notes = element("ul", *(element("li", note) for note in known.notes)) if known.notes else Html()
-    return element("div", element("p", lead, html.names(used), "."), notes, class_="found")
+    lead = f"{Path(state.table).name} has {len(known.columns):,} columns; {len(known.ready):,} can be asked about: "
+    notes = element("ul", *(element("li", note) for note in known.notes))
+    told = element("details", element("summary", "What was found"), notes, open=len(known.notes) < 9)
+    return join(element("p", lead, html.names(known.ready), "."), told if known.notes else Html())
 
 
 def take_table(place: Place, state: State, form: Form) -> State:
@@ -110,7 +110,7 @@ def take_table(place: Place, state: State, form: Form) -> State:
     with at(beside["public"]):
         known = known_of(new)
     if header.lacks_names:
-        copy = place.uploads / secrets.token_hex(8) / f"{Path(new.table).stem[:60]}{NAMED}"
+        copy = place.uploads / secrets.token_hex(8) / f"{Path(new.table).stem[:60]}{WITH_NAMES}"
         copy.parent.mkdir(mode=0o700)
         write_with_names(Path(new.table), header.names, copy)
         new = replace(new, table=str(copy))
@@ -125,7 +125,7 @@ def _header(new: State, beside: Mapping[str, str]) -> Header:
         first = first_line(Path(new.table)) if is_text_file(new.table) else []
     with at("names" if new.names or looks_like_a_record(first) else beside["table"]):
         header = described_header(new.table, names_of(new), new.book or None)[0]
-        if header.lacks_names and new.table.endswith(NAMED):
+        if header.lacks_names and new.table.endswith(WITH_NAMES):
             raise ParameterError(
                 "the names that were added stand in this copy", found="others", remedy="Choose the table itself."
             )
@@ -169,7 +169,7 @@ def _known(
 # Columns: what each may hold, and why that is the default.
 # --------------------------------------------------------------------------------------------------
 
-READINGS = {
+READ_IT_AS = {
     "": "as it looks", "number": "numbers", "whole": "whole numbers", "category": "labels",
     **{each: f"dates, {each}" for each in ("YYYY-MM-DD", "DD.MM.YYYY", "DD/MM/YYYY", "MM/DD/YYYY")},
     "id": "nothing: leave it out",
@@ -195,42 +195,39 @@ def show_columns(place: Place, state: State, form: Form) -> Html:
         try:  # what was said of a column of this name in another table may not fit this one
             with_facts(place, state)
         except FieldError as wrong:
-            form = replace(form, problems={wrong.field: wrong.error})
+            form = form.refused(wrong)
     rows = [_column(form, state, known, k, name, made.get(name)) for k, name in enumerate(known.columns)]
-    unknown = [name for name, each in known.columns.items() if each.column is None and name not in known.left_out]
-    lost = [name for name in state.hidden if name not in known.columns or name in (*known.left_out, *unknown)]
+    lost = [name for name in state.hidden if name not in known.ready]
     told = (
         "Open a column to say what it may hold. A number outside its bounds counts as the nearest of them.",
         "A change here makes the model anew; what you chose for it stays." if made else "",
-        f"Nothing public says what {some_text(unknown)} may hold." if unknown else "",
-        ""
-        if state.public
-        else "Without a public table the model has the columns of which it is said how frequent each label or bin is.",
+        "" if state.public else "Without a public table a model needs to know how frequent each label or bin is.",
         f"Protected before, and not possible now: {some_text(lost)}. It comes back with its column." if lost else "",
     )
     of = element("input", type="hidden", name="of", value=sha256("\0".join(known.columns)))
-    parts = (paragraphs(*told), of, *rows)
+    look = element("p", element("button", "See what they become", type="submit", name="act", value="look"))
+    parts = (paragraphs(*told), of, *rows, look)
     return join(_found(state, known), sending("columns", *parts, button="Go on to what is secret"))
 
 
 def _column(form: Form, state: State, known: Started, k: int, name: str, made: Column | None) -> Html:
     """One column in a line that unfolds, with fields for what can be said of it."""
     each, said = known.columns[name], state.facts.get(name, {})
-    out = known.left_out.get(name, "the model knows no shares of it" if state.framework and not made else "")
-    column = made or each.column
-    what, why = ("left out", f"{out}.") if out else ("not known yet", "Nothing public says what it may hold.")
-    if column is not None and not out:
+    book = "what you wrote" if "holds" in said or not state.book else "the codebook"
+    what, why, column = "left out", f"{known.out.get(name, '')}.", made or known.ready.get(name)
+    if column is not None:
         dialect = known.dialect
-        what, gap = column_words(column, dialect.dates.get(name, ""), dialect.codes.get(name, ()))
-        origin = each.origin.replace("the codebook", "what you wrote") if "holds" in said else each.origin
-        values = "the values in " if origin == known.public else ""
-        why = f"{gap}. From {values}{origin}{', read as you said' if said.get('as') else ''}."
+        what, gap = column_words(column, dates=name in dialect.dates, codes=dialect.codes.get(name, ()))
+        values = "the values in " if each.origin == known.public else ""
+        why = f"{gap}. From {values}{each.origin}{', read as you said' if 'as' in said else ''}."
+    because = element("span", why.replace("the codebook", book), class_="hint")
     told = "As it looks in what is public, unless you say it."
+    reading = choice(form, f"as.{k}", "Read it as", READ_IT_AS.items(), said.get("as", ""), told)
     fields = (entry(form, f"{key}.{k}", label, said.get(key, ""), hint) for key, (label, hint) in FACTS.items())
     return element(
         "details",
-        element("summary", html.name(name), " ", what, " ", element("span", why, class_="hint")),
-        element("div", choice(form, f"as.{k}", "Read it as", READINGS.items(), said.get("as", ""), told), *fields),
+        element("summary", html.name(name), " ", what, " ", because),
+        element("div", reading, *fields),
         class_="folded column",
         open=any(problem.endswith(f".{k}") for problem in form.problems),
     )

@@ -21,7 +21,6 @@ from bnpriv.render.html import Html, element, join
 from bnpriv.text import name_text
 
 if TYPE_CHECKING:
-    from bnpriv.core.schema import Column
     from bnpriv.io.starter.learn import Edges
     from bnpriv.io.starter.started import Started
     from bnpriv.lab.check_model import EdgeShown
@@ -63,7 +62,7 @@ def show_secret(place: Place, state: State, form: Form) -> Html:
     which = group(
         "Which columns is it about?",
         element("p", example, class_="hint"),
-        *(_protected(form, k, name, each, state) for k, (name, each) in enumerate(known.ready.items())),
+        *(_protected(form, k, name, known, state) for k, name in enumerate(known.ready)),
         *(element("p", html.name(name), f" cannot be protected: {why}.") for name, why in known.out.items()),
         *([refusal(form.problems["protect"], "protect-refusal")] if "protect" in form.problems else []),
         id_="protect",
@@ -72,11 +71,12 @@ def show_secret(place: Place, state: State, form: Form) -> Html:
     return sending("secret", element("p", intro), *asked, which, button="Go on to the model")
 
 
-def _protected(form: Form, k: int, name: str, column: Column, state: State) -> Html:
+def _protected(form: Form, k: int, name: str, known: Started, state: State) -> Html:
     """A column to be ticked, with what is hidden of it and how far apart tables may be."""
     from bnpriv.io.starter.start import properties_of, usual_distance, usual_property
 
-    held, usual, numbers = state.hidden.get(name), str(usual_property(name, column)), properties_of(name, column)
+    column, held = known.ready[name], state.hidden.get(name)
+    usual, numbers = str(usual_property(name, column)), properties_of(name, column, known.dialect.dates.get(name, ""))
     on = str(k) in form.every("protect") if form.values else held is not None
     hidden = held or Hidden(property=usual, at_most=usual_distance(state.records or 1))
     # by their places: a text in a form may not hold all that a column may be called
@@ -94,7 +94,7 @@ def _protected(form: Form, k: int, name: str, column: Column, state: State) -> H
     more = element(
         "details",
         element("summary", "What of it, and how far apart"),
-        choice(form, f"property.{k}", "What is hidden", listed, place.get(hidden.property, "")),
+        choice(form, f"property.{k}", f"What of {name_text(name)} is hidden", listed, place.get(hidden.property, "")),
         entry(form, f"written.{k}", "In place of that, as a question", written, f"As {usual}"),
         entry(form, f"apart.{k}", "How far apart, in records", hidden.at_most, inputmode="numeric"),
         open=on,
@@ -176,11 +176,15 @@ def show_model(place: Place, state: State, form: Form) -> Html:
         "An arrow says that two columns of a record depend on each other. Columns that no arrows join are taken for "
         "independent, and then an answer about one is given no noise for the other: leave in what you cannot rule out."
     )
-    graph = known.graph(edge for edge in edges if known.ready.keys() >= set(edge))
-    shares = {edge: seen[edge].models if edge in seen else "" for edge in graph.edges}
-    parts = [element("p", intro), element("ul", *(element("li", line) for line in state.told))]
-    parts += map(block, graph_drawing(graph, shares, f"Edges: {len(edges):,}", [*state.hidden]))
+    parts = [element("p", intro)]
+    for first, *more in map(str.splitlines, state.told):
+        said = f"{first[:1].upper()}{first[1:]}"
+        lines = element("ul", *(element("li", line) for line in more))
+        parts.append(element("details", element("summary", said), lines) if more else element("p", said))
     if edges:
+        graph = known.graph(edge for edge in edges if known.ready.keys() >= set(edge))
+        shares = {edge: seen[edge].models if edge in seen else "" for edge in graph.edges}
+        parts += map(block, graph_drawing(graph, shares, f"Edges: {len(edges):,}", [*state.hidden]))
         parts.append(_table(state, known, edges, seen, form))
     if state.framework:
         parts.append(element("p", element("a", "Go on to the question", href="/question", class_="go")))
@@ -222,21 +226,24 @@ def _table(state: State, known: Started, edges: Edges, seen: Mapping[tuple[str, 
     rows: list[list[str]] = []
     for k, (edge, strength) in enumerate(edges.items()):
         above, below = map(name_text, edge)
-        said = [f"{name_text(end)}: {known.out.get(end, 'no column')}" for end in edge if end not in known.ready]
-        if strength:
-            said.append(f"moves odds by up to {strength:g} times")
-        elif edge in seen:
-            said += [f"models: {seen[edge].models}"] * bool(seen[edge].models) + [seen[edge].sentence]
+        said, moves, chance = seen[edge].in_words if edge in seen else ("", "", "")
+        if edge in seen and seen[edge].models:
+            said += f", models: {seen[edge].models}"
+        out = [f"{name_text(end)}: {known.out.get(end, 'no column')}" for end in edge if end not in known.ready]
         buttons = [
             element("button", text, name="act", value=_act(what, edge), aria_label=f"{text}: {above} to {below}")
             for what, text in (("remove", "Remove"), ("turn", "Turn around"))
         ]
         wrong = [refusal(form.problems[f"edge-{k}"], f"edge-{k}-refusal")] if f"edge-{k}" in form.problems else []
-        last = element("div", *buttons, *wrong, id=f"edge-{k}", tabindex="-1")
-        rows.append([f"{above} → {below}", "; ".join(said), last])
-    caption = "What the public table shows of each edge: an estimate, as if it alone had been looked at"
-    head = ("edge", "public table" if state.public else "stated strength", "change")
-    table = html.table(head, rows, caption if state.public else "Edges by hand")
+        last = element("div", element("div", *buttons), *wrong, id=f"edge-{k}", tabindex="-1")
+        stated = f"{strength:g} times" if strength else ""
+        rows.append([f"{above} → {below}", "; ".join(out) or said, stated or moves, chance, last])
+    caption = (
+        "What the public table shows of each edge: estimates, as if it alone had been looked at. By chance: how often "
+        "columns that do not depend on each other show as much."
+    )
+    head = ("edge", "public table", "moves odds by up to", "by chance", "")
+    table = html.table(head, rows, caption if state.public else "Edges by hand, and how strong they can be")
     waits = element("span", role="status", class_="waits")
     return element("form", table, waits, method="post", action="/model", id="model", tabindex="-1")
 
@@ -253,7 +260,8 @@ def _adding(state: State, known: Started, form: Form) -> Html:
         hint = "By how many times it can move odds, as 2. To change the strength of an edge add it again."
         last = entry(form, "strength", "How strong it can be", "2", hint, inputmode="decimal")
     above, below = choice(form, "above", "From", ends), choice(form, "below", "To", ends)
-    return _sending("add", "Add the edge", group("An edge of your own", above, below, last))
+    ends_ = element("div", above, below, class_="condition")
+    return _sending("add", "Add the edge", group("An edge of your own", ends_, last))
 
 
 def _quick(known: Started) -> bool:
@@ -322,4 +330,4 @@ def _made(place: Place, state: State, edges: Edges | None, field: str) -> State:
         made = place.new_model()
         write_framework(framework, made)
     ours = [note_text(each.message) for each in told if each.category.__module__ == "bnpriv.errors"]
-    return replace(state, framework=str(made), told=tuple(line for text in ours for line in text.splitlines()))
+    return replace(state, framework=str(made), told=tuple(ours))

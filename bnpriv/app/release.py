@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bnpriv.app.columns import names_of
 from bnpriv.app.forms import Form, at, entry, refusal, sending, shown, ticks
 from bnpriv.app.memory import declared, framework_at, plan_at
-from bnpriv.app.state import Asked, Place, State, lacking
+from bnpriv.app.state import Asked, Place, State, lacking, write_state
 from bnpriv.errors import BnprivError, FileError, LedgerError, MissingExtraError, ParameterError, RefusedError
 from bnpriv.render import html
 from bnpriv.render.html import Html, element, join
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from bnpriv.ledger.values import Budget
     from bnpriv.shown import Shown
     from bnpriv.tables.private_table.private_table import PrivateTable, TablePlan
+
+CHANGED = "what is released is what its page showed"
 
 ACCOUNT = "data"
 """Of the table in the ledger, as the shell names it."""
@@ -144,7 +146,7 @@ def _asking(state: State, account: CountedAccount | None, form: Form) -> Html:
         hint = f"Fixed with the first release, for good{f', with the delta {state.delta:g}' if state.delta else ''}."
         label = "Budget: the epsilon of all releases of this table together"
         fields.append(entry(form, "budget", label, "", hint, inputmode="decimal"))
-    key = element("input", type="hidden", name="key", value=secrets.token_urlsafe(12))
+    key = element("input", type="hidden", name="key", value=f"{secrets.token_urlsafe(12)}-{state.mark}")
     once = element("p", "It is charged in the ledger before it is computed, and the charge is never given back.")
     button = "Make this table" if table else "Release this answer"
     return sending("release", key, *fields, once, button=button, waits="Reading the table ...")
@@ -155,7 +157,7 @@ def _asking(state: State, account: CountedAccount | None, form: Form) -> Html:
 # --------------------------------------------------------------------------------------------------
 
 
-def take_release(place: Place, state: State, form: Form, keep: Callable[[State], None]) -> State:
+def take_release(place: Place, state: State, form: Form) -> State:
     """Keep what is asked for, charge it, and answer it; the same form sent again is the same release."""
     key, act = form.text("key"), form.text("act")
     if state.releases and act == "decide":
@@ -171,6 +173,8 @@ def take_release(place: Place, state: State, form: Form, keep: Callable[[State],
             raise ParameterError("a release has the key of its page", found="another", remedy="Load the page anew.")
         if first := lacking(replace(state, releases=()), "release"):
             raise ParameterError("a release comes last", found="a step left open", remedy=f"Go to the {first}.")
+        if not key.endswith(f"-{state.mark}"):
+            raise ParameterError(CHANGED, found="something else that is chosen now", remedy="Look, and ask again.")
         account = account_of(place, state)
         it = offered(state, account)
     for box, (legend, _) in doubts(state, it).items():
@@ -180,13 +184,15 @@ def take_release(place: Place, state: State, form: Form, keep: Callable[[State],
     budget = _budget(state, it, form) if account is None else None
     with at("ask"):
         asked = Asked(key=key, state=_kept(place, state, it))
-        keep(new := replace(state, releases=(*state.releases, asked)))  # before the charge: no answer is lost
+        write_state(
+            new := replace(state, releases=(*state.releases, asked)), place.kept
+        )  # before the charge: no answer is lost
         try:
             _release(place, asked, budget)
         except BnprivError:
             opened = account_of(place, state)
             if opened is None or key not in opened.ledger.book(opened.account).keys:
-                keep(state)
+                write_state(state, place.kept)
             raise
     return new
 

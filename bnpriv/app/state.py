@@ -122,6 +122,11 @@ class State:
     releases: tuple[Asked, ...] = ()
 
     @property
+    def mark(self) -> str:
+        """Tells what is chosen from what was chosen when a page was shown, as in another tab."""
+        return sha256(json.dumps(asdict(replace(self, releases=(), decided={})), sort_keys=True))[:12]
+
+    @property
     def by_hand(self) -> dict[tuple[str, str], float | None]:
         """The edges by hand, each with the strength that is stated."""
         return {(above, below): each for above, held in self.edges.items() for below, each in held.items()}
@@ -239,9 +244,11 @@ def read_state(kept: Path) -> State:
         If the file is not what this wrote.
     """
     path = kept / "state.json"
+    if not path.exists():
+        return State()
     try:
-        held = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
-        if held and held.pop("format") != STATE_FORMAT:
+        held = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
+        if held.pop("format") != STATE_FORMAT:
             raise ValueError
         state = _state(held)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):

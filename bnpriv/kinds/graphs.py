@@ -29,8 +29,8 @@ from bnpriv.core.influence.finite import (
     influence_work,
     joint_law,
     lower_bound,
+    tree_choice,
 )
-from bnpriv.core.influence.tree_choice import tree_choice
 from bnpriv.core.networks.base import NOTHING_READ, ImportReport, Level, Posterior
 from bnpriv.core.networks.discrete import DeclaredNumbers, DiscreteNetwork, FiniteMethods, require_discrete
 from bnpriv.core.networks.factors import MOST_TABLE_CELLS, LogTable

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray, Kind, down, up
-from bnpriv.core.accounting.entries import Entry, rounded_up
-from bnpriv.core.accounting.total import gaussian_epsilon
+from bnpriv.core.accounting.total import Entry, gaussian_epsilon, rounded_up
 from bnpriv.core.column_laws import law_kind
 from bnpriv.core.columns import Categorical
 from bnpriv.core.distributions import FUNCTION_ERROR, magnitude

@@ -597,14 +597,13 @@ class EdgeShown:
     chance: float | None = None
 
     @property
-    def sentence(self) -> str:
-        """What the table shows, in one sentence; empty without a table."""
+    def in_words(self) -> tuple[str, str, str]:
+        """Whether the table shows it, by how many times it moves odds, and the chance; empty without a table."""
         if self.strength is None or self.chance is None:
-            return ""
-        chance = chance_text(max(self.chance, sys.float_info.min))
+            return "", "", ""
         shown = "shown" if self.chance <= LEVEL_SHOWN else "not shown"
-        moves = f"moves odds by up to {number_text(self.strength, 3)} times"
-        return f"{shown}: {moves}; as much comes by chance with probability {chance}"
+        moves, chance = f"{number_text(self.strength, 3)} times", max(self.chance, sys.float_info.min)
+        return shown, moves, chance_text(float(f"{chance:.2g}"))
 
 
 def edges_shown(framework: Framework) -> dict[tuple[str, str], EdgeShown]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from numpy.typing import NDArray
 
 from bnpriv import checks
-from bnpriv.core.accounting.entries import Entry, typed
+from bnpriv.core.accounting.total import Entry, typed
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.interrupts import interruptible
 from bnpriv.core.mechanisms.base import Calibration

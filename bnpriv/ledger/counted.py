@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from bnpriv import checks
 from bnpriv.core.accounting.accountant import Accountant
-from bnpriv.core.accounting.entries import Entry, rounded_up
+from bnpriv.core.accounting.total import Entry, rounded_up
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.schema import Schema

@@ -11,7 +11,7 @@ from typing import Any
 from bnpriv import checks
 from bnpriv.bound import up
 from bnpriv.core.accounting.accountant import Accountant
-from bnpriv.core.accounting.entries import Entry, rounded_up, typed
+from bnpriv.core.accounting.total import Entry, rounded_up, typed
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.question import Framework, require_framework
 from bnpriv.errors import ParameterError, Refusal, RefusedError

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from bnpriv.core.accounting.accountant import Accountant
-from bnpriv.core.accounting.entries import Entry, rounded_up
+from bnpriv.core.accounting.total import Entry, rounded_up
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.errors import Refusal
 from bnpriv.ledger.counted import beside_table, budget_text, spent_of, total_of

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from bnpriv import checks
-from bnpriv.core.accounting.entries import rounded_up
+from bnpriv.core.accounting.total import rounded_up
 from bnpriv.core.interrupts import NOTHING_CHARGED
 from bnpriv.errors import BnprivError, BudgetError, LedgerError, ParameterError, Refusal
 from bnpriv.ledger.store import LedgerStore, store_at

@@ -12,7 +12,7 @@ from typing import cast
 
 from bnpriv.checks import LARGEST_EPSILON, LEAST_EPSILON, type_text
 from bnpriv.core.accounting.accountant import Accountant
-from bnpriv.core.accounting.entries import Entry, rounded_up, typed
+from bnpriv.core.accounting.total import Entry, rounded_up, typed
 from bnpriv.core.evidence.structural import Influences, influences
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.mechanisms.base import Calibration, Mechanism

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bnpriv import checks
 from bnpriv.core.accounting.accountant import Accountant
-from bnpriv.core.accounting.entries import rounded_up
+from bnpriv.core.accounting.total import rounded_up
 from bnpriv.core.frameworks.question import Framework, asked_of, own_query, require_framework, require_query
 from bnpriv.core.interrupts import NOTHING_CHARGED, noting
 from bnpriv.core.mechanisms.base import Calibration, Mechanism

@@ -17,8 +17,7 @@ import numpy as np
 from bnpriv.bound import FloatArray, down, weakest
 from bnpriv.checks import LARGEST_EPSILON, LEAST_EPSILON
 from bnpriv.core.accounting.accountant import Accountant
-from bnpriv.core.accounting.entries import Entry, rounded_up
-from bnpriv.core.accounting.total import NoiseCosts, Share, shares_of
+from bnpriv.core.accounting.total import Entry, NoiseCosts, Share, rounded_up, shares_of
 from bnpriv.core.evidence.structural import influences
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.mechanisms.column import ColumnMechanism

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 from bnpriv import checks
 from bnpriv.checks import shown
-from bnpriv.core.accounting.entries import rounded_up, typed
+from bnpriv.core.accounting.total import rounded_up, typed
 from bnpriv.digest import sha256
 from bnpriv.errors import LedgerError, ParameterError
 from bnpriv.render.as_text import PRINTED_WIDTH, inline

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray, down
 from bnpriv.core.accounting.accountant import Accountant
-from bnpriv.core.accounting.entries import Entry
+from bnpriv.core.accounting.total import Entry
 from bnpriv.core.columns import Categorical
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.noise import Laplace

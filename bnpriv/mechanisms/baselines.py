@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 
 from bnpriv import checks
 from bnpriv.bound import Bound, Kind, halved, up, weakest
-from bnpriv.core.accounting.entries import Entry, rounded_up as least_double
+from bnpriv.core.accounting.total import Entry, rounded_up as least_double
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.evidence.constraints import Constraint, LawPair, RecordPair
 from bnpriv.core.evidence.laws import laws

@@ -38,8 +38,7 @@ from bnpriv.core.noise import (
     tail_of_one,
 )
 from bnpriv.core.queries.base import Query
-from bnpriv.core.transport.distance import check_pairs, lengths, w_infinity
-from bnpriv.core.transport.line import tolerance
+from bnpriv.core.transport import check_pairs, lengths, tolerance, w_infinity
 from bnpriv.errors import ParameterError, Refusal, SizeError
 from bnpriv.mechanisms.gaussian.laws import OF_TABLES, NormalPair, laws_by_pairs, normal_refusal
 from bnpriv.mechanisms.gaussian.mechanisms import (

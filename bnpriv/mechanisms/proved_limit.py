@@ -21,8 +21,7 @@ from bnpriv.core.secrets import Apart, Secret, pairs
 from bnpriv.core.whole_numbers import sums_bound
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.mechanisms.optimal.channel import AT_THE_LIMIT, Averaged
-from bnpriv.mechanisms.optimal.program import LawTable, law_table
-from bnpriv.mechanisms.optimal.supports import Constraints
+from bnpriv.mechanisms.optimal.program import Constraints, LawTable, law_table
 from bnpriv.text import Json, lower_text, number_text
 
 if TYPE_CHECKING:

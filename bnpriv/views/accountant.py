@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from bnpriv.core.accounting.entries import Entry, rounded_up
-from bnpriv.core.accounting.total import Share
+from bnpriv.core.accounting.total import Entry, Share, rounded_up
 from bnpriv.render.document import Code, Document, Paragraph, Section, Table
 from bnpriv.text import Json, name_text, number_text, set_text, some_text, times_text, upper_text
 from bnpriv.views.cards import short_guarantee

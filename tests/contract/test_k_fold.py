@@ -16,7 +16,7 @@ from bnpriv.core.evidence.constraints import Constraint, RecordPair
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.gaussian_curve import gaussian_delta, gaussian_excess, gaussian_mu
 from bnpriv.core.mechanisms.k_fold import Coupled, composed_delta, sums_of_records
-from bnpriv.core.transport.distance import w_infinity
+from bnpriv.core.transport import w_infinity
 from bnpriv.errors import Refusal
 from tests.contract.test_law_mechanisms import Law, LawCase, dataset_case, given, sums
 

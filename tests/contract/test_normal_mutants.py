@@ -12,8 +12,8 @@ import bnpriv as bp
 import bnpriv.core.mechanisms.law_decision as departures_module
 import bnpriv.core.mechanisms.law_mechanisms as tight_module
 import bnpriv.core.mechanisms.law_mechanisms as wasserstein_module
-import bnpriv.kinds.gaussian.normal as normal_module
-import bnpriv.kinds.gaussian.normal as translation_module
+import bnpriv.kinds.gaussian.columns as normal_module
+import bnpriv.kinds.gaussian.columns as translation_module
 from tests.contract.test_normal_mechanisms import MECHANISMS, clamped_holds, of_one_record, whole_holds
 from tests.normal_tables import question
 

@@ -16,8 +16,7 @@ from bnpriv.core.evidence.laws import laws
 from bnpriv.core.noise import SecureSampler
 from bnpriv.mechanisms.optimal.channel import Channel, Meaning
 from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism, pairs_of
-from bnpriv.mechanisms.optimal.program import LawTable
-from bnpriv.mechanisms.optimal.supports import RATIO_BITS, Constraints, Question, optimum
+from bnpriv.mechanisms.optimal.program import RATIO_BITS, Constraints, LawTable, Question, optimum
 from bnpriv.verify.check import verify
 from tests.channels import (
     EXAMPLE,

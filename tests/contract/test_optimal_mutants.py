@@ -11,7 +11,7 @@ import bnpriv.core.evidence.constraints as constraints_module
 import bnpriv.mechanisms.optimal.channel as channel_module
 import bnpriv.mechanisms.optimal.mechanism as optimal_module
 import bnpriv.mechanisms.optimal.program as laws_module
-import bnpriv.mechanisms.optimal.supports as repair_module
+import bnpriv.mechanisms.optimal.program as repair_module
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism
 from bnpriv.mechanisms.optimal.program import LawTable

@@ -17,7 +17,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.accounting.accountant import Accountant
-from bnpriv.core.accounting.entries import Entry, typed
+from bnpriv.core.accounting.total import Entry, typed
 from bnpriv.errors import Refusal
 from bnpriv.kinds.public_records import BITS, PublicRecords, public_records_of
 from tests.records_together import (

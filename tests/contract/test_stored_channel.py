@@ -14,7 +14,7 @@ import pytest
 
 import bnpriv as bp
 import bnpriv.mechanisms.optimal.program as program_module
-import bnpriv.mechanisms.optimal.supports as supports_module
+import bnpriv.mechanisms.optimal.program as supports_module
 from bnpriv.core.distributions import Atoms
 from bnpriv.errors import CertificateError
 from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism

@@ -23,9 +23,9 @@ import bnpriv.mechanisms.baselines as baselines_module
 import bnpriv.mechanisms.chain as chain_module
 import bnpriv.mechanisms.gaussian.mechanisms as covariance_module
 import bnpriv.mechanisms.optimal.mechanism as optimal_module
+import bnpriv.mechanisms.optimal.program as repair_module
+import bnpriv.mechanisms.optimal.program as supports_module
 import bnpriv.mechanisms.optimal.program as table_module
-import bnpriv.mechanisms.optimal.supports as repair_module
-import bnpriv.mechanisms.optimal.supports as supports_module
 import bnpriv.mechanisms.quantization as bins_module
 import bnpriv.mechanisms.quantization as quantization_module
 from bnpriv.bound import Bound

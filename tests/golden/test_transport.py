@@ -7,7 +7,7 @@ import math
 import pytest
 
 from bnpriv.core.distributions import Atoms, Normal
-from bnpriv.core.transport.distance import bounded_closeness, closeness, w_infinity
+from bnpriv.core.transport import bounded_closeness, closeness, w_infinity
 
 
 def both(f: Atoms, g: Atoms, delta: float = 0.0) -> list[float]:

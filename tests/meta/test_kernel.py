@@ -23,7 +23,6 @@ KERNEL = (
     "bnpriv.kinds.finite",
     "bnpriv.kinds.notions",
     "bnpriv.core.influence.finite",
-    "bnpriv.core.influence.tree_choice",
 )
 COLUMN = ("bnpriv.core.mechanisms.column",)
 

@@ -15,7 +15,7 @@ import bnpriv as bp
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.evidence.constraints import Constraint, Laws
 from bnpriv.core.evidence.laws import laws
-from bnpriv.core.transport.distance import w_infinity
+from bnpriv.core.transport import w_infinity
 from bnpriv.io.examples import example_path
 from tests.later import Later
 

@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from bnpriv import checks
 from bnpriv.bound import Kind, up, weakest
-from bnpriv.core.accounting.entries import ADDED, JOINTLY, Entry, rounded_up, typed
 from bnpriv.core.accounting.total import (
+    ADDED,
+    JOINTLY,
     DeltaCosts,
+    Entry,
     FixedSets,
     NoiseCosts,
     Share,
     epsilon_with_delta,
     fixed_sets,
+    rounded_up,
     shares_of,
+    typed,
 )
 from bnpriv.core.evidence.structural import Influences, influences
 from bnpriv.core.frameworks.guarantee import Guarantee

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, Kind, up
 from bnpriv.core.distributions import Atoms, Normal
-from bnpriv.core.transport.distance import lengths
-from bnpriv.core.transport.line import tolerance
+from bnpriv.core.transport import lengths, tolerance
 from bnpriv.core.whole_numbers import WholeLaw, nearest_doubles, summed
 from bnpriv.errors import Refusal
 
@@ -162,7 +161,7 @@ class LawPair:
 
     @cached_property
     def tolerance(self) -> float:
-        """The share of mass that distances between the two laws ignore, as in `bnpriv.core.transport.line`."""
+        """The share of mass that distances between the two laws ignore, as in `bnpriv.core.transport`."""
         return tolerance(self.first, self.second)
 
     @cached_property

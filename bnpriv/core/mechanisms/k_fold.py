@@ -18,8 +18,7 @@ from bnpriv.core.distributions import FUNCTION_ERROR, binomial_logs
 from bnpriv.core.evidence.constraints import LawPair, RecordPair
 from bnpriv.core.gaussian_curve import gaussian_excess, gaussian_mu
 from bnpriv.core.mechanisms.base import least_scale
-from bnpriv.core.transport.distance import check_pairs, lengths, w_infinity
-from bnpriv.core.transport.line import tolerance
+from bnpriv.core.transport import check_pairs, lengths, tolerance, w_infinity
 from bnpriv.core.whole_numbers import sums_bound
 from bnpriv.errors import SizeError
 

@@ -18,7 +18,7 @@ from bnpriv.core.mechanisms.certificate import Certificate, model_text
 from bnpriv.core.mechanisms.weights import Found
 from bnpriv.core.noise import NoNoise, unit_name
 from bnpriv.core.queries.base import Query
-from bnpriv.core.transport.distance import w_infinity, w_infinity_bounds
+from bnpriv.core.transport import w_infinity, w_infinity_bounds
 from bnpriv.errors import Refusal
 from bnpriv.progress import SHORTER, watched
 from bnpriv.services import service

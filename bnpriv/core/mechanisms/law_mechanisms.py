@@ -64,8 +64,7 @@ from bnpriv.core.privacy_curves import (
     too_many_atoms,
 )
 from bnpriv.core.queries.base import Query
-from bnpriv.core.transport.distance import check_pairs, closeness, w_infinity
-from bnpriv.core.transport.line import tolerance
+from bnpriv.core.transport import check_pairs, closeness, tolerance, w_infinity
 from bnpriv.errors import Refusal, SizeError
 
 if TYPE_CHECKING:

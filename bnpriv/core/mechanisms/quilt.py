@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray
 from bnpriv.core.evidence.structural import Influences, influences
 from bnpriv.core.influence.base import LEAST_MARGIN, SHIFT_HALVINGS, Influence, PrivacyLosses, largest_shift
-from bnpriv.core.influence.finite import AtLeast, independent_parts
+from bnpriv.core.influence.finite import AtLeast, TreeChoice, independent_parts
 from bnpriv.core.influence.quilts import markov_quilt
-from bnpriv.core.influence.tree_choice import TreeChoice
 from bnpriv.core.mechanisms.base import Mechanism, Search, found_scale, noise_of
 from bnpriv.core.mechanisms.certificate import Certificate, Decision
 from bnpriv.core.mechanisms.column import noise_refusal

@@ -244,7 +244,7 @@ def started(
         left_out |= {name: why for name, each in columns.items() if (why := _no_node(each, values[name]))} | left_out
     shares = {name: said.shares for name, said in described.items() if said.shares and name in columns}
     if by_hand:
-        left_out |= {name: "the codebook has no shares of it" for name in columns if name not in shares}
+        left_out = {name: "the codebook has no shares of it" for name in columns if name not in shares} | left_out
     nodes = list(shares) if by_hand else [] if learn is None else _nodes(columns, left_out)
     for name in () if by_hand else set(protect) & set(left_out):
         raise ParameterError(

@@ -26,8 +26,17 @@ from bnpriv.core.noise import NoNoise
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import CertificateError, ParameterError, Refusal
 from bnpriv.mechanisms.optimal.channel import MOST_MEANINGS, OVER_ALL, Channel, ChannelFacts, Meaning
-from bnpriv.mechanisms.optimal.program import LawTable, Loss
-from bnpriv.mechanisms.optimal.supports import Constraints, Optimum, Prices, Question, finest, optimum, run_of
+from bnpriv.mechanisms.optimal.program import (
+    Constraints,
+    LawTable,
+    Loss,
+    Optimum,
+    Prices,
+    Question,
+    finest,
+    optimum,
+    run_of,
+)
 from bnpriv.mechanisms.stored import STORED_TOLERANCE, Record, field_of, inner
 
 # --------------------------------------------------------------------------------------------------

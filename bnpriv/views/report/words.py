@@ -29,9 +29,8 @@ from bnpriv.text import (
     upper_chance,
     upper_text,
 )
-from bnpriv.views.calibration import headline as calibration_headline, query_text, share_text
+from bnpriv.views.calibration import headline as calibration_headline, points_text, query_text, share_text
 from bnpriv.views.cards import model_graph, shown_edges
-from bnpriv.views.certificate import points_text
 from bnpriv.views.report.analysis import rare
 from bnpriv.views.report.values import Analysis, AttributeReport, LikelyInfluence
 

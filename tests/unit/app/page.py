@@ -6,6 +6,7 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -91,13 +92,16 @@ def protect(page: Page, place: int = 2) -> str:
     return page.send("secret", single="no", this="yes", **fields)
 
 
+SERVE = ("-m", "bnpriv", "serve", "--no-browser")
+
+
 class Served:
     """`bnpriv serve` as a program of its own, asked by somebody with its token."""
 
-    def __init__(self, folder: Path, *words: str) -> None:
+    def __init__(self, folder: Path, *words: str, program: Sequence[str] = SERVE) -> None:
         import httpx
 
-        command = [sys.executable, "-m", "bnpriv", "serve", "--no-browser", *words]
+        command = [sys.executable, *program, *words]
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         self.program = subprocess.Popen(command, cwd=folder, **pipes)
         assert self.program.stdout is not None

@@ -17,7 +17,7 @@ from bnpriv.core.mechanisms.law_decision import missed_by
 from bnpriv.core.privacy_curves import LARGEST_BEND
 from bnpriv.core.queries.base import normal_form
 from bnpriv.core.queries.contribution import answers
-from bnpriv.core.transport.distance import closeness, w_infinity
+from bnpriv.core.transport import closeness, w_infinity
 from bnpriv.tables.evaluate import evaluate
 from tests.later import Later
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.accounting.entries import Entry
+from bnpriv.core.accounting.total import Entry
 from bnpriv.kinds import swapped_records
 from bnpriv.kinds.swapped_records import LawPairs, RatioSearch
 

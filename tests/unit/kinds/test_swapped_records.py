@@ -14,7 +14,7 @@ import pytest
 
 import bnpriv as bp
 import bnpriv.kinds.swapped_records as swapped
-from bnpriv.core.accounting.entries import Entry
+from bnpriv.core.accounting.total import Entry
 from bnpriv.core.gaussian_curve import gaussian_delta
 from bnpriv.errors import Refusal
 from bnpriv.kinds.public_records import PublicRecords

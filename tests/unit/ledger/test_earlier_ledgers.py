@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.accounting.entries import Entry
+from bnpriv.core.accounting.total import Entry
 from bnpriv.errors import LedgerError, RefusedError
 from bnpriv.ledger.counted import CountedAccount
 from bnpriv.ledger.ledger import Ledger

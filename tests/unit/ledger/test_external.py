@@ -16,7 +16,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.accounting import Accountant
-from bnpriv.core.accounting.entries import Entry
+from bnpriv.core.accounting.total import Entry
 from bnpriv.errors import BudgetError, LedgerError, ParameterError, RefusedError
 from bnpriv.kind import notion_of
 from bnpriv.ledger.counted import CountedAccount

@@ -16,8 +16,8 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.distributions import Normal
 from bnpriv.kind import kind_of
+from bnpriv.kinds.gaussian.columns import LinearLaws, NormalLaws
 from bnpriv.kinds.gaussian.intervals import NormalIntervals
-from bnpriv.kinds.gaussian.normal import LinearLaws, NormalLaws
 from bnpriv.networks import GaussianNetwork, IntervalNetwork
 from tests.replay import interval_case, lowered, normal_case, normal_pair
 

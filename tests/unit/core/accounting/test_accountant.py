@@ -11,7 +11,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.accounting.accountant import Accountant
-from bnpriv.core.accounting.entries import Entry, rounded_up, typed
+from bnpriv.core.accounting.total import Entry, rounded_up, typed
 from bnpriv.core.evidence.structural import impossibility
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.law_mechanisms import TightMechanism, WassersteinMechanism

@@ -10,8 +10,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.accounting.accountant import Accountant, RunningCost
-from bnpriv.core.accounting.entries import Entry
-from bnpriv.core.accounting.total import FixedSets, NoiseCosts, gaussian_epsilon
+from bnpriv.core.accounting.total import Entry, FixedSets, NoiseCosts, gaussian_epsilon
 from bnpriv.core.evidence.structural import Influences, influences
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism

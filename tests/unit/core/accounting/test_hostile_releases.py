@@ -12,8 +12,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.accounting.accountant import Accountant
-from bnpriv.core.accounting.entries import Entry
-from bnpriv.core.accounting.total import NoiseCosts
+from bnpriv.core.accounting.total import Entry, NoiseCosts
 from bnpriv.core.evidence.structural import Influences, impossibility, influences
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.column import ColumnMechanism

@@ -14,7 +14,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.accounting.accountant import Accountant
-from bnpriv.core.accounting.entries import Entry, rounded_up
+from bnpriv.core.accounting.total import Entry, rounded_up
 from bnpriv.core.evidence.structural import Influences, influences
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.column import ColumnMechanism

@@ -11,8 +11,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.accounting.accountant import Accountant
-from bnpriv.core.accounting.entries import Entry
-from bnpriv.core.accounting.total import DeltaCosts, NoiseCosts, gaussian_epsilon
+from bnpriv.core.accounting.total import DeltaCosts, Entry, NoiseCosts, gaussian_epsilon
 from bnpriv.core.evidence.structural import Influences, impossibility, influences
 from bnpriv.core.gaussian_curve import gaussian_delta
 from bnpriv.core.mechanisms.column import ColumnMechanism

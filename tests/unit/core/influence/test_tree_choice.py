@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-import bnpriv.core.influence.tree_choice as tree_module
-from bnpriv.core.influence.tree_choice import tree_choice
+import bnpriv.core.influence.finite as tree_module
+from bnpriv.core.influence.finite import tree_choice
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.secrets import SecretPair
 from tests import oracles

@@ -23,7 +23,7 @@ from bnpriv.core.evidence.laws import laws
 from bnpriv.core.mechanisms.law_mechanisms import foretold_scale
 from bnpriv.core.networks.base import ImportReport
 from bnpriv.core.privacy_curves import LaplacePair, gaussian_mixture_delta
-from bnpriv.core.transport.distance import closeness
+from bnpriv.core.transport import closeness
 from bnpriv.errors import BnprivError, NetworkError
 from bnpriv.kinds.density.network import DensityNetwork, Parameter
 from bnpriv.kinds.draws.laws import SampledLaws

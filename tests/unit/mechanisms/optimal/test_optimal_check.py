@@ -9,8 +9,7 @@ import pytest
 
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.evidence.constraints import LawPair
-from bnpriv.mechanisms.optimal.program import LawTable
-from bnpriv.mechanisms.optimal.supports import Constraints
+from bnpriv.mechanisms.optimal.program import Constraints, LawTable
 from tests.channels import Law, exact_law, ratio_of
 
 

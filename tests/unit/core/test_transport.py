@@ -13,10 +13,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from bnpriv.core import transport
 from bnpriv.core.distributions import Atoms, Normal
-from bnpriv.core.transport import distance, line
-from bnpriv.core.transport.distance import bounded_closeness, closeness, w_infinity, w_infinity_bounds
-from bnpriv.core.transport.line import MASS_TOLERANCE, tolerance
+from bnpriv.core.transport import (
+    MASS_TOLERANCE,
+    bounded_closeness,
+    closeness,
+    tolerance,
+    w_infinity,
+    w_infinity_bounds,
+)
 from bnpriv.errors import BnprivError, LawError, ParameterError, SizeError
 
 Point = tuple[float, ...]
@@ -235,9 +241,9 @@ def test_a_failed_width_fails_up_to_the_next_one_named() -> None:
         f, g = drawn.laws()
         truth = oracle(normalized(drawn.f), normalized(drawn.g), 1, drawn.delta)
         for source, target in ((f, g), (g, f)):
-            allowed = distance.slack(f, g)
-            test = line._greedy(
-                distance.on_line(source), distance.on_line(target), allowed.factor, allowed.allowance(drawn.delta)
+            allowed = transport.slack(f, g)
+            test = transport._greedy(
+                transport.on_line(source), transport.on_line(target), allowed.factor, allowed.allowance(drawn.delta)
             )
             assert test(truth * (1 + 1e-15))[0]
             width = 0.0
@@ -252,8 +258,8 @@ def test_flows_keep_to_what_is_there() -> None:
     for _ in range(60):
         need, room = rng.dirichlet(np.ones(12)), rng.dirichlet(np.ones(9))
         near = rng.random((12, 9)) < 0.3
-        found = distance.Flow.empty(need, room)
-        cut = found.fill(distance.reach_bits(near), 0.0)
+        found = transport.Flow.empty(need, room)
+        cut = found.fill(transport.reach_bits(near), 0.0)
         got, given = found.served()
         assert np.all(got <= need * (1 + 1e-12))
         assert np.all(given <= room * (1 + 1e-12))
@@ -261,7 +267,7 @@ def test_flows_keep_to_what_is_there() -> None:
         if cut is None:
             assert np.all(got >= need * (1 - 1e-12))
         else:
-            demands, supplies = distance.flags(cut[0], 12), distance.flags(cut[1], 9)
+            demands, supplies = transport.flags(cut[0], 12), transport.flags(cut[1], 9)
             assert np.array_equal(np.any(near[demands], axis=0), supplies)
             assert need[demands].sum() > room[supplies].sum()
 
@@ -450,13 +456,13 @@ def killed(seeds: Iterable[int] = range(1500)) -> bool:
     return any(not agrees(seed, deltas=(0.0,)) for seed in seeds)
 
 
-def mean_distance(f: line.Line, g: line.Line, slack) -> float:
+def mean_distance(f: transport.Line, g: transport.Line, slack) -> float:
     grid = np.union1d(f.x, g.x)
     below = [np.array([np.exp(law.logs)[law.x <= x].sum() for x in grid[:-1]]) for law in (f, g)]
     return float(np.sum(np.abs(below[0] - below[1]) * np.diff(grid)))
 
 
-def quantiles_from_the_left(f: line.Line, g: line.Line, slack) -> float:
+def quantiles_from_the_left(f: transport.Line, g: transport.Line, slack) -> float:
     """Sums from the left only, in doubles: where they reach 1, the upper tail is lost."""
     levels = [np.cumsum(np.exp(law.logs)) for law in (f, g)]
     points = np.unique(np.concatenate(levels))
@@ -467,24 +473,24 @@ def quantiles_from_the_left(f: line.Line, g: line.Line, slack) -> float:
     return float(np.max(np.abs(first - second)))
 
 
-def tails_only(f: line.Line, g: line.Line, slack) -> float:
+def tails_only(f: transport.Line, g: transport.Line, slack) -> float:
     """Both tails, but no small mass in the middle."""
-    return line.bracket(f, g, slack.band)[0]
+    return transport.bracket(f, g, slack.band)[0]
 
 
-def one_way(f: line.Line, g: line.Line, slack) -> float:
-    high = line.bracket(f, g, slack.band)[1]
-    return line.search(line._greedy(f, g, slack.factor, 0.0), 0.0, high)
+def one_way(f: transport.Line, g: transport.Line, slack) -> float:
+    high = transport.bracket(f, g, slack.band)[1]
+    return transport.search(transport._greedy(f, g, slack.factor, 0.0), 0.0, high)
 
 
-def no_tolerance(f: line.Line, g: line.Line, slack) -> float:
-    high = line.bracket(f, g, slack.band)[1]
-    return line.both_ways(f, g, 0.0, high, 1.0, 0.0)
+def no_tolerance(f: transport.Line, g: transport.Line, slack) -> float:
+    high = transport.bracket(f, g, slack.band)[1]
+    return transport.both_ways(f, g, 0.0, high, 1.0, 0.0)
 
 
-def additive_tolerance(f: line.Line, g: line.Line, slack) -> float:
-    high = line.bracket(f, g, slack.band)[1]
-    return line.both_ways(f, g, 0.0, high, slack.factor, 1e-12)
+def additive_tolerance(f: transport.Line, g: transport.Line, slack) -> float:
+    high = transport.bracket(f, g, slack.band)[1]
+    return transport.both_ways(f, g, 0.0, high, slack.factor, 1e-12)
 
 
 @pytest.mark.mutants
@@ -492,15 +498,15 @@ def additive_tolerance(f: line.Line, g: line.Line, slack) -> float:
     "mutant", [mean_distance, quantiles_from_the_left, tails_only, one_way, no_tolerance, additive_tolerance]
 )
 def test_a_wrong_distance_on_the_line_is_found(monkeypatch, mutant) -> None:
-    monkeypatch.setattr(distance, "least_width", mutant)
+    monkeypatch.setattr(transport, "least_width", mutant)
     assert killed()
 
 
 def without_cheap_bounds(monkeypatch) -> None:
     """The flows have to find the distance by themselves."""
-    real = distance.Space.of
+    real = transport.Space.of
     monkeypatch.setattr(
-        distance.Space, "of", lambda f, g, norm: dataclasses.replace(real(f, g, norm), low=0.0, high=float("inf"))
+        transport.Space, "of", lambda f, g, norm: dataclasses.replace(real(f, g, norm), low=0.0, high=float("inf"))
     )
 
 
@@ -512,7 +518,7 @@ def test_flows_alone_find_the_distance(monkeypatch) -> None:
 @pytest.mark.mutants
 def test_one_way_in_space_is_found(monkeypatch) -> None:
     without_cheap_bounds(monkeypatch)
-    real = distance._search
+    real = transport._search
     forth: list[object] = []
 
     def search(*args):
@@ -521,14 +527,14 @@ def test_one_way_in_space_is_found(monkeypatch) -> None:
             return forth[0]
         return forth.pop()
 
-    monkeypatch.setattr(distance, "_search", search)
+    monkeypatch.setattr(transport, "_search", search)
     assert killed()
 
 
 @pytest.mark.mutants
 def test_a_flow_that_never_goes_back_is_found(monkeypatch) -> None:
     """Without a way back along what flows the first choice stands, and the distance comes out too large."""
-    real = distance.Flow._layers
+    real = transport.Flow._layers
 
     def straight(self, reach, sources, free):
         givers, self._givers = self._givers, [0] * len(self._givers)
@@ -536,20 +542,20 @@ def test_a_flow_that_never_goes_back_is_found(monkeypatch) -> None:
         self._givers = givers
         return found
 
-    monkeypatch.setattr(distance.Flow, "_layers", straight)
+    monkeypatch.setattr(transport.Flow, "_layers", straight)
     assert killed()
 
 
 @pytest.mark.mutants
 def test_a_small_mass_lost_in_space_is_found(monkeypatch) -> None:
     without_cheap_bounds(monkeypatch)
-    real = distance._flow
+    real = transport._flow
 
     def lossy(source, target, slack):
         found = real(source, target, slack)
-        return distance.Flow.empty(np.where(found.need < found.need.max() * 1e-16, 0.0, found.need), found.room)
+        return transport.Flow.empty(np.where(found.need < found.need.max() * 1e-16, 0.0, found.need), found.room)
 
-    monkeypatch.setattr(distance, "_flow", lossy)
+    monkeypatch.setattr(transport, "_flow", lossy)
     assert killed()
 
 
@@ -577,7 +583,7 @@ def test_settled_ties_need_no_more_than_the_greedy_pass(monkeypatch) -> None:
         count += settled(*args)
         return False
 
-    settled = line.settled
-    monkeypatch.setattr(line, "settled", never)
+    settled = transport.settled
+    monkeypatch.setattr(transport, "settled", never)
     assert found == [float(w_infinity(f, g)) for f, g in pairs]
     assert count > 500

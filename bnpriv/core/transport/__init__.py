@@ -1,1 +1,0 @@
-"""How far mass must move to turn one law into another: the infinity-Wasserstein distance."""
