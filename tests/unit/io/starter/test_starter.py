@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -29,7 +30,7 @@ from bnpriv.errors import (
 from bnpriv.io.framework_file import read_framework, read_queries
 from bnpriv.io.starter import files as ask
 from bnpriv.io.starter.codebook import Described, codebook_text, read_codebook, with_fact
-from bnpriv.io.starter.files import ASK_SINGLE, ASK_THIS, answered_notion, files_to_start
+from bnpriv.io.starter.files import ASK_SINGLE, ASK_THIS, answered_notion, files_to_start, start_texts
 from bnpriv.io.starter.header import header_of
 from bnpriv.io.starter.learn import connected
 from bnpriv.io.starter.public import bounds, edges, public_values
@@ -489,3 +490,20 @@ def test_a_graph_is_of_columns_that_are_not_left_out(tables: tuple[Path, Path]) 
         known.graph([(first, "sex")])
     with pytest.raises(NetworkError, match="cycle"):
         known.graph([(first, second), (second, first)])
+
+
+def test_the_command_and_the_call_that_start_the_same() -> None:
+    schema = bp.Schema(records=500, columns={"ill": bp.Categorical(["no", "yes"]), "it's": bp.Integer(0, 9)})
+    usual, edges = {"ill": ('count(ill == "yes")', 5)}, {("it's", "ill"): 1.5}
+    said = {"names": None, "read_as": {"it's": "number"}, "records": 500, "learn": "", "graphs": 1}
+    command, call = start_texts("a b.csv", "f.toml", schema, usual, edges=edges, **said)
+    assert shlex.split(command) == [
+        "bnpriv", "init", "a b.csv", "--notion", "dataset", "--records", "500", "--graphs", "1", "--edges",
+        "it's -> ill: 1.5", "--protect", "ill", "--as", "it's=number", "--output", "f.toml",
+    ]  # fmt: skip
+    assert "protect={'ill': bp.Secret('count(ill == \"yes\")', pairs=bp.apart(at_most=5))}" in call
+    assert "learn" not in call
+    for hidden, graph in (({"ill": ('count(ill == "yes")', 6)}, edges), (usual, {("a, b", "ill"): 2.0})):
+        command, again = start_texts("a b.csv", "f.toml", schema, hidden, edges=graph, **said)
+        assert not command  # what options cannot say, only Python does
+        assert again != call
