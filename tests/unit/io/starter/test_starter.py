@@ -14,18 +14,28 @@ from typing import Any, cast
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.columns import Binned
+from bnpriv.core.columns import Binned, Categorical, Integer, Real
 from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy
 from bnpriv.core.networks.discrete import require_discrete
-from bnpriv.errors import BnprivError, DataError, FileError, FileProblemsError, FrameworkError, ParameterError
+from bnpriv.core.schema import Schema
+from bnpriv.errors import (
+    BnprivError,
+    DataError,
+    FileError,
+    FileProblemsError,
+    FrameworkError,
+    NetworkError,
+    ParameterError,
+)
 from bnpriv.io.framework_file import read_framework, read_queries
 from bnpriv.io.starter import files as ask
 from bnpriv.io.starter.codebook import Described, codebook_text, read_codebook, with_fact
-from bnpriv.io.starter.files import files_to_start, start_texts
+from bnpriv.io.starter.files import ASK_SINGLE, ASK_THIS, answered_notion, files_to_start, start_texts
 from bnpriv.io.starter.header import header_of
 from bnpriv.io.starter.learn import connected
 from bnpriv.io.starter.public import bounds, edges, public_values
-from bnpriv.io.starter.start import start
+from bnpriv.io.starter.start import hidden_number, properties_of, start, usual_property
+from bnpriv.io.starter.started import started
 from tests.later import Later
 
 pd = Later("pandas")
@@ -446,3 +456,54 @@ def test_the_command_and_the_call_that_start_the_same() -> None:
         command, again = start_texts("a b.csv", "f.toml", schema, hidden, edges=graph, **said)
         assert not command  # what options cannot say, only Python does
         assert again != call
+
+
+# --- what an own table is asked about ---------------------------------------------------------------------------------
+
+
+def test_numbers_that_are_often_hidden_can_be() -> None:
+    days = [float(day) for day in (0, 365, 730)]
+    columns = {"ill": Categorical(["no", "yes"]), "age > 1": Integer(0, 90), "day": Binned(days), "dose": Real(0, 1)}
+    schema = Schema(records=100, columns=columns)
+    for name, column in columns.items():
+        numbers = properties_of(name, column, "DD.MM.YYYY" if name == "day" else "")
+        assert str(usual_property(name, column)) in numbers
+        for text in numbers:
+            assert hidden_number(name, text, 5, schema).column == name
+    assert list(properties_of("day", columns["day"], "DD.MM.YYYY").values()) == [
+        "how many records have day of 01.01.1971 or more"
+    ]
+    for name, text, told in (
+        ("ill", "count(dose >= 1)", "one about 'dose'"),
+        ("ill", "count(ill == 'maybe')", "maybe"),
+    ):
+        with pytest.raises(BnprivError, match=told):
+            hidden_number(name, text, 5, schema)
+
+
+def test_the_first_yes_decides_the_notion() -> None:
+    asked: list[str] = []
+
+    def answers(*said: bool) -> Callable[[str], bool]:
+        left = iter(said)
+        asked.clear()
+        return lambda question: asked.append(question) or next(left)
+
+    assert answered_notion(answers(False, True)) == "dataset"
+    assert asked == [ASK_SINGLE, ASK_THIS]
+    assert answered_notion(answers(False, False, True)) == "distributional"
+    for said, told in (((True,), "differential privacy"), ((False,) * 3, "Publish the answer")):
+        with pytest.raises(ParameterError, match=told):
+            answered_notion(answers(*said))
+
+
+def test_a_graph_is_of_columns_that_are_not_left_out(tables: tuple[Path, Path]) -> None:
+    known = started(tables[0], learn=tables[1], draws=0, read_as={"sex": "id"})
+    assert set(known.ready) | set(known.out) == set(known.columns)
+    assert known.out == {"sex": known.left_out["sex"]}
+    first, second = list(known.ready)[:2]
+    assert known.graph([(first, second)]).edges == ((first, second),)
+    with pytest.raises(ParameterError, match="'sex': "):
+        known.graph([(first, "sex")])
+    with pytest.raises(NetworkError, match="cycle"):
+        known.graph([(first, second), (second, first)])
