@@ -441,23 +441,6 @@ def test_a_learned_graph_is_the_same_in_every_process() -> None:
     assert len(found) == 1
 
 
-def test_the_command_and_the_call_that_start_the_same() -> None:
-    schema = bp.Schema(records=500, columns={"ill": bp.Categorical(["no", "yes"]), "it's": bp.Integer(0, 9)})
-    usual, edges = {"ill": ('count(ill == "yes")', 5)}, {("it's", "ill"): 1.5}
-    said = {"names": None, "read_as": {"it's": "number"}, "records": 500, "learn": "", "graphs": 1}
-    command, call = start_texts("a b.csv", "f.toml", schema, usual, edges=edges, **said)
-    assert shlex.split(command) == [
-        "bnpriv", "init", "a b.csv", "--notion", "dataset", "--records", "500", "--graphs", "1", "--edges",
-        "it's -> ill: 1.5", "--protect", "ill", "--as", "it's=number", "--output", "f.toml",
-    ]  # fmt: skip
-    assert "protect={'ill': bp.Secret('count(ill == \"yes\")', pairs=bp.apart(at_most=5))}" in call
-    assert "learn" not in call
-    for hidden, graph in (({"ill": ('count(ill == "yes")', 6)}, edges), (usual, {("a, b", "ill"): 2.0})):
-        command, again = start_texts("a b.csv", "f.toml", schema, hidden, edges=graph, **said)
-        assert not command  # what options cannot say, only Python does
-        assert again != call
-
-
 # --- what an own table is asked about ---------------------------------------------------------------------------------
 
 
@@ -507,3 +490,20 @@ def test_a_graph_is_of_columns_that_are_not_left_out(tables: tuple[Path, Path]) 
         known.graph([(first, "sex")])
     with pytest.raises(NetworkError, match="cycle"):
         known.graph([(first, second), (second, first)])
+
+
+def test_the_command_and_the_call_that_start_the_same() -> None:
+    schema = bp.Schema(records=500, columns={"ill": bp.Categorical(["no", "yes"]), "it's": bp.Integer(0, 9)})
+    usual, edges = {"ill": ('count(ill == "yes")', 5)}, {("it's", "ill"): 1.5}
+    said = {"names": None, "read_as": {"it's": "number"}, "records": 500, "learn": "", "graphs": 1}
+    command, call = start_texts("a b.csv", "f.toml", schema, usual, edges=edges, **said)
+    assert shlex.split(command) == [
+        "bnpriv", "init", "a b.csv", "--notion", "dataset", "--records", "500", "--graphs", "1", "--edges",
+        "it's -> ill: 1.5", "--protect", "ill", "--as", "it's=number", "--output", "f.toml",
+    ]  # fmt: skip
+    assert "protect={'ill': bp.Secret('count(ill == \"yes\")', pairs=bp.apart(at_most=5))}" in call
+    assert "learn" not in call
+    for hidden, graph in (({"ill": ('count(ill == "yes")', 6)}, edges), (usual, {("a, b", "ill"): 2.0})):
+        command, again = start_texts("a b.csv", "f.toml", schema, hidden, edges=graph, **said)
+        assert not command  # what options cannot say, only Python does
+        assert again != call
