@@ -194,8 +194,7 @@ def read_state(kept: Path) -> State:
 
 def _state(held: dict[str, Any]) -> State:
     hidden = {name: Hidden(**each) for name, each in held.pop("hidden", {}).items()}
-    asked = cast("list[dict[str, Any]]", held.pop("releases", []))
-    releases = [Asked(key=each["key"], state=_state(each["state"])) for each in asked]
+    releases = [Asked(key=each["key"], state=_state(each["state"])) for each in held.pop("releases", ())]
     plain: dict[str, Any] = {
         name: tuple(cast("list[Any]", value)) if isinstance(value, list) else value for name, value in held.items()
     }
