@@ -111,8 +111,15 @@ def show_release(place: Place, state: State, form: Form) -> Html:
             again = [sending("release", back, button="Go back to the model of the last release")] * bool(state.releases)
             ask = join(ask, element("p", OTHER_MODEL), *again)
     wrong = [refusal(form.problems["ask"], "ask-refusal")] if "ask" in form.problems else []
+    if not state.releases:
+        return join(ask, *wrong)
     made = [_made(place, state, k) for k in reversed(range(len(state.releases)))]
-    return join(ask, *wrong, *([element("h2", "Released"), *made, _deciding(place, state, form)] if made else []))
+    released_ = join(element("h2", "Released"), *made, _deciding(place, state, form))
+    last = state.releases[-1].state
+    if wrong or any(getattr(last, each) != getattr(state, each) for each in ("query", "epsilon", "delta", "form")):
+        return join(ask, *wrong, released_)
+    more = element("summary", "Release it once more: other noise, and another charge")
+    return join(released_, element("details", more, ask))
 
 
 def _asking(state: State, account: CountedAccount | None, form: Form) -> Html:
@@ -301,7 +308,8 @@ Files = dict[str, Callable[[], str | bytes]]
 """What makes the content of a file, by its path in the .zip of all."""
 
 ENDINGS = {
-    ".json": "for bnpriv verify", ".html": "a page", ".md": "Markdown", ".docx": "for Word", ".parquet": "the table"
+    ".zip": "all files in one", ".json": "for bnpriv verify", ".html": "a page", ".md": "Markdown",
+    ".docx": "for Word", ".parquet": "the table",
 }  # fmt: skip
 
 

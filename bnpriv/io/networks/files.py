@@ -351,7 +351,7 @@ def scan_xmlbif(source: formats.Source) -> formats.ReadTables:
             found=f"{expat.ErrorString(broken.code)} on line {broken.lineno}",
             remedy="Check that the file is whole.",
         ) from None
-    return formats.assemble(source, reader.states, reader.tables, _xml_numbers)
+    return formats.assemble(source, reader.states, reader.tables, _words_of)
 
 
 def _check_prolog(source: formats.Source) -> None:
@@ -437,7 +437,7 @@ class _Reader:
         return self.source.refusal(required, found=found, remedy=remedy, at=self.at)
 
 
-def _xml_numbers(source: formats.Source, table: formats.FileTable, states: formats.States) -> Sequence[str]:
+def _words_of(source: formats.Source, table: formats.FileTable, states: formats.States) -> Sequence[str]:
     del source, states
     return table.body.split()
 
@@ -494,11 +494,7 @@ def scan_uai(source: formats.Source) -> formats.ReadTables:
         tables.append(formats.FileTable(child, tuple(parents), text[at : words.position], at))
     if text[words.position :].strip():
         raise words.refusal("nothing must follow the last table", formats.clip(text[words.position :].strip()))
-    return formats.assemble(source, states, tables, _uai_numbers)
-
-
-def _uai_numbers(source: formats.Source, table: formats.FileTable, states: formats.States) -> Sequence[str]:
-    return table.body.split()
+    return formats.assemble(source, states, tables, _words_of)
 
 
 class _Words:

@@ -534,12 +534,8 @@ def _history(told: Influence) -> Table:
 # --------------------------------------------------------------------------------------------------
 
 
-def further_sections(report: Analysis) -> tuple[Section, ...]:
-    """Return one section for each table."""
-    return tuple(map(_section, report.further))
-
-
-def _section(made: FurtherTable) -> Section:
+def further_section(made: FurtherTable) -> Section:
+    """Return the section of such a table."""
     numbers = tuple(k for k in range(1, len(made.header)) if not isinstance(made.rows[0][k], str)) if made.rows else ()
     rows = [tuple(cell if isinstance(cell, str) else nats_text(float(cell)) for cell in row) for row in made.rows]
     table = Table(caption=made.title, header=made.header, rows=rows, numbers=numbers)

@@ -332,7 +332,7 @@ class InfluenceReport(Analysis):
         yield tables.columns_section(self)
         yield sections.laws_section(self)
         yield open_columns_section(self.open_columns)
-        yield from tables.further_sections(self)
+        yield from map(tables.further_section, self.further)
         yield tables.network_section(self)
         if self.best is not None:
             yield calibrated.noise_section(self.best)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 
+from bnpriv import text as texts
 from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.influence.base import LEAST_MARGIN
 from bnpriv.core.mechanisms.base import Calibration
@@ -23,18 +24,6 @@ from bnpriv.render.as_text import inline
 from bnpriv.render.figures import bar_ends, bar_legend, noise_bar
 from bnpriv.render.html import Html, data_block, element, join
 from bnpriv.services import service
-from bnpriv.text import (
-    Json,
-    by_times,
-    factor_text,
-    name_text,
-    number_text,
-    percent_text,
-    some_text,
-    times_text,
-    upper_text,
-    visible,
-)
 from bnpriv.views import cards
 from bnpriv.views.calibration import TRUST, brief_text, is_weighted, narrowest, next_step, query_facts, short_lines
 from bnpriv.views.cards import belief_fact as of_guarantee
@@ -89,8 +78,10 @@ def _after_columns(report: Analysis, rows: list[AttributeReport]) -> doc.Table:
     what = words.asked_text(report, rows[0])
     return doc.Table(
         caption=f"A belief in one secret, before, and at most after learning all that {what} can tell",
-        header=("before", *(f"about {name_text(row.protected)}" for row in rows)),
-        rows=[(percent_text(prior), *(odds.belief_text(prior, row.told) for row in rows)) for prior in odds.PRIORS],
+        header=("before", *(f"about {texts.name_text(row.protected)}" for row in rows)),
+        rows=[
+            (texts.percent_text(prior), *(odds.belief_text(prior, row.told) for row in rows)) for prior in odds.PRIORS
+        ],
         numbers=tuple(range(1, len(rows) + 1)),
     )
 
@@ -106,7 +97,7 @@ SHORTEST = 18
 def long_names_section(report: Analysis) -> doc.Section | None:
     """Return long names in full: on paper and on a phone nobody can point at them."""
     names = () if report.network is None else report.network.attributes
-    long = [name for name in names if len(visible(name)) > SHORTEST]
+    long = [name for name in names if len(texts.visible(name)) > SHORTEST]
     if not long:
         return None
     most = max(map(len, long))
@@ -146,7 +137,9 @@ def distance_text(decision: LawDecision) -> str:
     which = decision.secrets
     if decision.distance is None:
         return f"The noise keeps {decision.rule} alike under {which}."
-    return f"Between {which} the distribution of the answer moves by at most {upper_text(decision.distance.upper)}."
+    return (
+        f"Between {which} the distribution of the answer moves by at most {texts.upper_text(decision.distance.upper)}."
+    )
 
 
 # --------------------------------------------------------------------------------------------------
@@ -190,13 +183,13 @@ def _telling(report: Analysis) -> Iterator[doc.Text]:
     row = report.worst
     told = () if row is None else [each for each in row.columns if 0 < row.shown(each) < math.inf][:MOST_TELLING]
     if row is not None and told:
-        factors = [f"{some_text(each.columns)} {factor_text(row.shown(each))}" for each in told]
+        factors = [f"{texts.some_text(each.columns)} {texts.factor_text(row.shown(each))}" for each in told]
         if row.estimated:
             chance = words.but_for_delta(row.estimated[told[0].columns].delta)
-            yield f"Times the odds on {name_text(row.protected)}, {chance}: {', '.join(factors)} (estimates)."
+            yield f"Times the odds on {texts.name_text(row.protected)}, {chance}: {', '.join(factors)} (estimates)."
             return
         rarely = words.rarely_text(row) + " (estimates)" * any(each.kind == "estimate" for each in told)
-        yield f"Times the odds on {name_text(row.protected)}, at most: {', '.join(factors)}{rarely}."
+        yield f"Times the odds on {texts.name_text(row.protected)}, at most: {', '.join(factors)}{rarely}."
 
 
 def _open(report: Analysis) -> Iterator[doc.Text]:
@@ -208,10 +201,10 @@ def _open(report: Analysis) -> Iterator[doc.Text]:
     ]
     silent = frozenset[str]().union(*rows[:1]).intersection(*rows)
     if found is not None and found.sets and found.best.columns:
-        free = some_text(found.best.columns, MOST_FREE)
+        free = texts.some_text(found.best.columns, MOST_FREE)
         yield f"May go out as they are, together, at epsilon 1, with single records open: {free}."
     elif silent:
-        yield f"Each by itself tells nothing: {some_text(silent, MOST_FREE)}."
+        yield f"Each by itself tells nothing: {texts.some_text(silent, MOST_FREE)}."
 
 
 UNBOUNDED = " is not known: nothing bounds it, and the noise does not lean on it being little."
@@ -282,7 +275,7 @@ def _leak(row: AttributeReport) -> doc.Text:
     if top.unknown is not None and math.isinf(float(top)):
         found = row.estimated.get(top.columns)
         if found is not None and found.unknown is None:
-            return f"{words.estimate_sentence(some_text(top.columns), name_text(row.protected), found)}."
+            return f"{words.estimate_sentence(texts.some_text(top.columns), texts.name_text(row.protected), found)}."
         unknown = tuple(name for each in row.columns if math.isnan(row.shown(each)) for name in each.columns)
         verb = "tells" if len(unknown or top.columns) == 1 else "tell"
         return (
@@ -300,14 +293,14 @@ def _leak(row: AttributeReport) -> doc.Text:
             f" seen in {likely.records:,} public records.",
         )
     if top.columns == frozenset({row.protected}):
-        between = "" if math.isinf(told) else f": the odds move {by_times(told)}"
+        between = "" if math.isinf(told) else f": the odds move {texts.by_times(told)}"
         return "The other values of ", doc.Name(row.protected), f" tell about each of them{between}."
     if math.isinf(told):
         moved = f"it {words.endless_text(top)}"
     elif likely is not None:
-        moved = f"the odds move by at most {words.likely_text(likely)}, {times_text(told)} {likely.worst}"
+        moved = f"the odds move by at most {words.likely_text(likely)}, {texts.times_text(told)} {likely.worst}"
     else:
-        moved = f"the odds move {by_times(told)}"
+        moved = f"the odds move {texts.by_times(told)}"
     edges = leak_path(top)
     path: doc.Text = (", along ", doc.Strong(words.path_text(edges).replace("->", ARROW))) if edges else ()
     return (doc.Names(tuple(top.columns)), " about ", doc.Name(row.protected), f": {moved}", *path, ".")
@@ -318,7 +311,7 @@ def _unseen(row: AttributeReport) -> Iterator[doc.Text]:
     found = {min(columns): each for columns, each in row.likely.items() if each.dependence is False}
     if found:
         most, each = max(found.values(), key=lambda each: each.at_95), "" if len(found) == 1 else ", each"
-        yield doc.Names(tuple(found)), f" about {name_text(row.protected)}: {words.unseen_text(most)}{each}."
+        yield doc.Names(tuple(found)), f" about {texts.name_text(row.protected)}: {words.unseen_text(most)}{each}."
 
 
 # --------------------------------------------------------------------------------------------------
@@ -474,7 +467,7 @@ def _note(slider: Slider) -> str:
         return f"The page knows the noise at {len(slider.rows)} epsilons, calibrated as above; {between}. {last}"
     return (
         "An illustration: the page itself recomputes the Laplace noise of the Markov quilt mechanism, to a few digits. "
-        f"The calibrated scale of that mechanism is {number_text(best.scale)} at epsilon {best.epsilon:g}. {last}"
+        f"The calibrated scale of that mechanism is {texts.number_text(best.scale)} at epsilon {best.epsilon:g}. {last}"
     )
 
 
@@ -483,12 +476,12 @@ def _bar(best: Calibration) -> Html:
     if found is None:
         return Html()
     low, high, label = found
-    ends = bar_ends(number_text(low), f"range of {label}", number_text(high))
+    ends = bar_ends(texts.number_text(low), f"range of {label}", texts.number_text(high))
     title, desc = "Noise at the chosen epsilon", "The noise against the range of the answer; it moves with the slider."
     return join(noise_bar(high - low, 0.0, title=title, desc=desc, live=True), ends, bar_legend("", live=True))
 
 
-def slider_data(slider: Slider) -> Json:
+def slider_data(slider: Slider) -> texts.Json:
     """Return what the script computes with."""
     best = slider.best
     dimension = best.noise.dimension
@@ -507,11 +500,11 @@ def slider_data(slider: Slider) -> Json:
         "words": {verdict: _sentence(verdict, best.useful) for verdict in VERDICTS},
         "curves": [
             {
-                "who": name_text(curve.protected),
+                "who": texts.name_text(curve.protected),
                 "pair": str(curve.pair),
                 "model": curve.model,
                 "rows": [
-                    [each.sensitivity, each.told, ", ".join(name_text(name) for name in sorted(each.near))]
+                    [each.sensitivity, each.told, ", ".join(texts.name_text(name) for name in sorted(each.near))]
                     for each in curve.candidates
                 ],
             }
@@ -528,7 +521,7 @@ def _sentence(verdict: UsefulnessWord, useful: Usefulness) -> list[str]:
     return str(Usefulness(verdict, share, useful.outputs, parts)).split("50 %")
 
 
-def _row(row: Calibration) -> Json:
+def _row(row: Calibration) -> texts.Json:
     return {
         "scale": row.scale,
         "mean": row.expected_error,

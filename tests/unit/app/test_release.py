@@ -80,6 +80,17 @@ def test_the_page_says_what_is_asked_and_costs_without_reading_the_table(hospita
     assert hospital.desk.state.releases == ()
 
 
+def test_what_was_released_stands_first_until_something_else_is_asked(hospital: Page) -> None:
+    ready(hospital)
+    ask(hospital, budget="2")
+    shown = hospital.get("release")
+    assert shown.index(">Released<") < shown.index("Release it once more") < shown.index('name="key"')
+    hospital.send("strength", epsilon="0.4", delta="0")
+    shown = hospital.get("release")
+    assert shown.index('name="key"') < shown.index(">Released<")
+    assert "Release it once more" not in shown
+
+
 def test_the_price_stands_beside_what_is_left(hospital: Page) -> None:
     ready(hospital)
     ask(hospital, budget="2")
