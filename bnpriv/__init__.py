@@ -58,9 +58,9 @@ if TYPE_CHECKING:
     from bnpriv.core.mechanisms.law_mechanisms import TightMechanism as TightMechanism
     from bnpriv.core.mechanisms.law_mechanisms import WassersteinMechanism as WassersteinMechanism
     from bnpriv.mechanisms.plan import plan as plan
-    from bnpriv.lab.rehearse import rehearse as rehearse
+    from bnpriv.lab.simulate import rehearse as rehearse
     from bnpriv.lab.audit import audit as audit
-    from bnpriv.lab.tradeoff import tradeoff as tradeoff
+    from bnpriv.lab.compare import tradeoff as tradeoff
     from bnpriv.tables.private_table.open_columns import open_columns as open_columns
     from bnpriv.tables.private_table.private_table import plan_table as plan_table
 

@@ -118,7 +118,7 @@ LedgerFile = Annotated[
 ]
 BudgetNumber = Annotated[
     float | None,
-    typer.Option("--budget", metavar="B", help="For a new account: the epsilon of all its releases, at --delta."),
+    typer.Option("--budget", metavar="B", help="For a new account: the epsilon of all its releases."),
 ]
 AccountName = Annotated[str, typer.Option("--account", metavar="NAME", help="Names the table in the ledger.")]
 KeyText = Annotated[

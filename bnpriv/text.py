@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
+from typing import cast
 
 Json = Mapping[str, object]
 
@@ -479,3 +481,31 @@ def shown_number(value: float, width: float) -> str:
         return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else repr(value)
     digits = max(0, 2 - math.floor(math.log10(width)))
     return f"{value:,.{digits}f}" if abs(value) < 1e15 and digits <= 15 else repr(value)
+
+
+def command_text(*words: str, **options: object) -> str:
+    """Return a command of the shell; options without a value are left out, and lists repeat theirs.
+
+    Examples
+    --------
+    >>> print(command_text("bnpriv", "plan", "my file.toml", query="count(a > 1)", delta=0.0, despite_public=True))
+    bnpriv plan 'my file.toml' --query 'count(a > 1)' --despite-public
+    """
+    said = list(words)
+    for name, value in options.items():
+        for each in cast("list[object]", value) if isinstance(value, list) else [value]:
+            if each:
+                said += [f"--{name.replace('_', '-')}", *([] if each is True else [str(each)])]
+    return shlex.join(said)
+
+
+def call_text(function: str, *words: str, **options: object) -> str:
+    """Return a call in Python of arguments that are written in it; options without a value are left out.
+
+    Examples
+    --------
+    >>> print(call_text("session.release", "best", key="it's", even_if_useless=False))
+    session.release(best, key="it's")
+    """
+    said = [*words, *(f"{name}={value!r}" for name, value in options.items() if value)]
+    return f"{function}({', '.join(said)})"

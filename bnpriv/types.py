@@ -23,12 +23,11 @@ if TYPE_CHECKING:
     from bnpriv.kinds.gaussian.network import GaussianNetwork as GaussianNetwork
     from bnpriv.lab.attacks.result import Attack as Attack
     from bnpriv.lab.check_model import ModelCheck as ModelCheck
-    from bnpriv.lab.compare import FrameworkComparison as FrameworkComparison
+    from bnpriv.lab.compare import FrameworkComparison as FrameworkComparison, Tradeoff as Tradeoff
     from bnpriv.lab.leaks import Leaks as Leaks
     from bnpriv.lab.matrix import InfluenceMatrix as InfluenceMatrix
     from bnpriv.lab.public_comparison import PublicComparison as PublicComparison
-    from bnpriv.lab.rehearse import Rehearsal as Rehearsal
-    from bnpriv.lab.tradeoff import Tradeoff as Tradeoff
+    from bnpriv.lab.simulate import Rehearsal as Rehearsal
     from bnpriv.ledger.external import ExternalRelease as ExternalRelease, ExternalReport as ExternalReport
     from bnpriv.ledger.history import History as History
     from bnpriv.ledger.prices import Price as Price
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from bnpriv.tables.private_table.open_columns import OpenColumns as OpenColumns, OpenTable as OpenTable
     from bnpriv.tables.private_table.private_table import PrivateTable as PrivateTable, TablePlan as TablePlan
     from bnpriv.tables.readings import Dialect as Dialect
-    from bnpriv.views.report.network import RankedQuilts as RankedQuilts
+    from bnpriv.views.report.columns import RankedQuilts as RankedQuilts
     from bnpriv.views.report.report import InfluenceReport as InfluenceReport
 
 __getattr__, __dir__ = lazily(__name__)

@@ -19,6 +19,7 @@ from bnpriv.digest import sha256
 from bnpriv.errors import BnprivError, ParameterError
 from bnpriv.io.starter.codebook import Described, codebook_text, read_codebook, texts_listed, with_fact
 from bnpriv.io.starter.header import Header, first_line, is_text_file, looks_like_a_record, write_with_names
+from bnpriv.io.starter.learn import Edges
 from bnpriv.io.starter.started import Started, described_header, started
 from bnpriv.render import html
 from bnpriv.render.html import Html, element, join
@@ -38,7 +39,7 @@ FILES = {
     "public": ("A public table with the same columns", TABLES, "If there is one: bounds and a network come from it."),
     "book": ("A codebook", CODEBOOKS, "If there is one: what columns may hold, as CSV, TOML or .names."),
 }  # fmt: skip
-NAMED = "-with-names.csv"
+WITH_NAMES = "-with-names.csv"
 """How copies are called to which the names of the columns were added."""
 
 
@@ -75,10 +76,11 @@ def show_table(place: Place, state: State, form: Form) -> Html:
 
 def _found(state: State, known: Started) -> Html:
     """How many columns the table has; and what was found in the public one: what is left out and why, codes, dates."""
-    used = [name for name, each in known.columns.items() if each.column is not None and name not in known.left_out]
-    lead = f"{Path(state.table).name} has {len(known.columns):,} columns; {len(used):,} can be asked about: "
-    notes = element("ul", *(element("li", note) for note in known.notes)) if known.notes else Html()
-    return element("div", element("p", lead, html.names(used), "."), notes, class_="found")
+    lead = f"{Path(state.table).name} has {len(known.columns):,} columns; {len(known.ready):,} can be asked about: "
+    wrote = known.notes if state.book else [each.replace("the codebook", "what you wrote") for each in known.notes]
+    notes = element("ul", *(element("li", each) for each in wrote))
+    told = element("details", element("summary", "What was found"), notes, open=len(known.notes) < 9)
+    return join(element("p", lead, html.names(known.ready), "."), told if known.notes else Html())
 
 
 def take_table(place: Place, state: State, form: Form) -> State:
@@ -103,14 +105,13 @@ def take_table(place: Place, state: State, form: Form) -> State:
         remedy = "Write how many rows the table has, which is a public fact."
         records = whole("the number of records", 0 if count is None else count, remedy=remedy)
     new = replace(state, **held, records=records, names=form.text("names"))
-    header = _header(new, beside)
-    new = with_facts(place, new, all_of_them=False)
+    header, new = _header(new, beside), _with_facts(place, new, all_of_them=False)
     with at(beside["book"] if new.book else beside["table"]):
         known_of(replace(new, public=""))
     with at(beside["public"]):
         known = known_of(new)
     if header.lacks_names:
-        copy = place.uploads / secrets.token_hex(8) / f"{Path(new.table).stem[:60]}{NAMED}"
+        copy = place.uploads / secrets.token_hex(8) / f"{Path(new.table).stem[:60]}{WITH_NAMES}"
         copy.parent.mkdir(mode=0o700)
         write_with_names(Path(new.table), header.names, copy)
         new = replace(new, table=str(copy))
@@ -125,7 +126,7 @@ def _header(new: State, beside: Mapping[str, str]) -> Header:
         first = first_line(Path(new.table)) if is_text_file(new.table) else []
     with at("names" if new.names or looks_like_a_record(first) else beside["table"]):
         header = described_header(new.table, names_of(new), new.book or None)[0]
-        if header.lacks_names and new.table.endswith(NAMED):
+        if header.lacks_names and new.table.endswith(WITH_NAMES):
             raise ParameterError(
                 "the names that were added stand in this copy", found="others", remedy="Choose the table itself."
             )
@@ -159,7 +160,7 @@ def _known(
     paths: tuple[str, ...], names: tuple[str, ...], read_as: tuple[tuple[str, str], ...], stamps: object
 ) -> Started:
     table, public, codebook = (each or None for each in paths)
-    by_hand = {} if codebook and not public else None
+    by_hand: Edges | None = {} if codebook and not public else None
     return started(
         table, names=names or None, codebook=codebook, learn=public, edges=by_hand, read_as=dict(read_as), draws=0
     )
@@ -169,17 +170,13 @@ def _known(
 # Columns: what each may hold, and why that is the default.
 # --------------------------------------------------------------------------------------------------
 
-READINGS = {
+READ_IT_AS = {
     "": "as it looks", "number": "numbers", "whole": "whole numbers", "category": "labels",
     **{each: f"dates, {each}" for each in ("YYYY-MM-DD", "DD.MM.YYYY", "DD/MM/YYYY", "MM/DD/YYYY")},
     "id": "nothing: leave it out",
 }  # fmt: skip
 FACTS = {
-    "holds": (
-        "It may hold",
-        'Bounds, as 0, 90; or edges of bins, as 0, 18, 65, 90; or labels, as yes, no, "a, or b". '
-        "Where labels are numbers, read it as labels.",
-    ),
+    "holds": ("It may hold", 'Bounds 0, 90; edges of bins 0, 18, 65, 90; labels a, "b, or c".'),
     "shares": ("How frequent each bin or label is", "As 0.8, 0.2: for a model without a public table."),
     "codes": ("Numbers that mean a gap", "As 99, 999; or none."),
 }
@@ -193,44 +190,41 @@ def show_columns(place: Place, state: State, form: Form) -> Html:
     made: Mapping[str, Column] = declared(state).schema.columns if state.framework else {}
     if not form.problems:
         try:  # what was said of a column of this name in another table may not fit this one
-            with_facts(place, state)
+            _with_facts(place, state)
         except FieldError as wrong:
-            form = replace(form, problems={wrong.field: wrong.error})
+            form = form.refused(wrong)
     rows = [_column(form, state, known, k, name, made.get(name)) for k, name in enumerate(known.columns)]
-    unknown = [name for name, each in known.columns.items() if each.column is None and name not in known.left_out]
-    lost = [name for name in state.hidden if name not in known.columns or name in (*known.left_out, *unknown)]
+    lost = [name for name in state.hidden if name not in known.ready]
     told = (
         "Open a column to say what it may hold. A number outside its bounds counts as the nearest of them.",
         "A change here makes the model anew; what you chose for it stays." if made else "",
-        f"Nothing public says what {some_text(unknown)} may hold." if unknown else "",
-        ""
-        if state.public
-        else "Without a public table the model has the columns of which it is said how frequent each label or bin is.",
+        "" if state.public else "Without a public table a model needs to know how frequent each label or bin is.",
         f"Protected before, and not possible now: {some_text(lost)}. It comes back with its column." if lost else "",
     )
     of = element("input", type="hidden", name="of", value=sha256("\0".join(known.columns)))
-    parts = (paragraphs(*told), of, *rows)
+    look = element("p", element("button", "See what they become", type="submit", name="act", value="look"))
+    parts = (paragraphs(*told), of, *rows, look)
     return join(_found(state, known), sending("columns", *parts, button="Go on to what is secret"))
 
 
 def _column(form: Form, state: State, known: Started, k: int, name: str, made: Column | None) -> Html:
     """One column in a line that unfolds, with fields for what can be said of it."""
     each, said = known.columns[name], state.facts.get(name, {})
-    out = known.left_out.get(name, "the model knows no shares of it" if state.framework and not made else "")
-    column = made or each.column
-    what, why = ("left out", f"{out}.") if out else ("not known yet", "Nothing public says what it may hold.")
-    if column is not None and not out:
+    book = "what you wrote" if "holds" in said or not state.book else "the codebook"
+    what, why, column = "left out", f"{known.out.get(name, '')}.", made or known.ready.get(name)
+    if column is not None:
         dialect = known.dialect
-        what, gap = column_words(column, dialect.dates.get(name, ""), dialect.codes.get(name, ()))
-        origin = each.origin.replace("the codebook", "what you wrote") if "holds" in said else each.origin
-        values = "the values in " if origin == known.public else ""
-        why = f"{gap}. From {values}{origin}{', read as you said' if said.get('as') else ''}."
-    told = "As it looks in what is public, unless you say it."
+        what, gap = column_words(column, dates=name in dialect.dates, codes=dialect.codes.get(name, ()))
+        values = "the values in " if each.origin == known.public else ""
+        why = f"{gap}. From {values}{each.origin}{', read as you said' if 'as' in said else ''}."
+    because = element("span", why.replace("the codebook", book), class_="hint")
+    told = "As public values look, unless you say it; labels that are numbers need it."
+    reading = choice(form, f"as.{k}", "Read it as", READ_IT_AS.items(), said.get("as", ""), told)
     fields = (entry(form, f"{key}.{k}", label, said.get(key, ""), hint) for key, (label, hint) in FACTS.items())
     return element(
         "details",
-        element("summary", html.name(name), " ", what, " ", element("span", why, class_="hint")),
-        element("div", choice(form, f"as.{k}", "Read it as", READINGS.items(), said.get("as", ""), told), *fields),
+        element("summary", html.name(name), " ", what, " ", because),
+        element("div", reading, *fields),
         class_="folded column",
         open=any(problem.endswith(f".{k}") for problem in form.problems),
     )
@@ -252,27 +246,21 @@ def take_columns(place: Place, state: State, form: Form) -> State:
     for k, name in enumerate(known.columns):
         old = state.facts.get(name, {})
         told[name] = {key: text for key in ("as", *FACTS) if (text := form.text(f"{key}.{k}", old.get(key, "")))}
-    new = with_facts(place, replace(state, facts={name: said for name, said in told.items() if said}))
+    new = _with_facts(place, replace(state, facts={name: said for name, said in told.items() if said}))
     try:
         known_of(new)
     except BnprivError:
         one = state
         for k, name in enumerate(known.columns):  # which one is it?
-            one = with_facts(place, replace(one, facts={**one.facts, name: told[name]}))
+            one = _with_facts(place, replace(one, facts={**one.facts, name: told[name]}))
             with at(f"{next(iter(told[name]), 'as')}.{k}"):
                 known_of(one)
     same = (new.codebook, new.read_as) == (state.codebook, state.read_as)
     return new if same else replace(new, framework="")
 
 
-def with_facts(place: Place, state: State, *, all_of_them: bool = True) -> State:
-    """The state with what was typed of the columns of its table, as a codebook and as other readings.
-
-    Raises
-    ------
-    FieldError
-        If something typed is no fact of its column; unless not all must be.
-    """
+def _with_facts(place: Place, state: State, *, all_of_them: bool = True) -> State:
+    """The state with what was typed of the columns of its table, as a codebook and readings; all, or what fits."""
     header, base, _ = described_header(state.table, names_of(state), state.book or None)
     typed, read_as, codebook = dict(base), dict[str, str](), state.book
     for k, name in enumerate(header.names):

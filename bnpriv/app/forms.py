@@ -47,22 +47,17 @@ class Form:
         """
         text = self.text(name).replace("\u202f", "").replace("_", "")
         with at(name):
-            if not text:
-                return None
             try:
-                return float(text)
+                return float(text) if text else None
             except ValueError:
-                raise ParameterError(
-                    "a number is written with digits and a point",
-                    found="something else",
-                    remedy="Write it as 5000 or 0.5.",
-                ) from None
+                required, remedy = "a number is written with digits and a point", "Write it as 5000 or 0.5."
+                raise ParameterError(required, found="something else", remedy=remedy) from None
 
     def whole(self, name: str) -> int | None:
         """The whole number in a field, or None where it is empty."""
         number = self.number(name)
         with at(name):
-            if number is not None and (number != number or abs(number) > 2**53 or number != int(number)):
+            if number is not None and not (abs(number) <= 2**53 and number == int(number)):
                 raise ParameterError("a whole number is needed", found=f"{number:g}", remedy="Leave out the decimals.")
         return None if number is None else int(number)
 
@@ -91,49 +86,40 @@ def at(name: str) -> Generator[None]:
 
 
 def refusal(error: BnprivError, id_: str | None = None) -> Html:
-    """A refusal in three parts: what had to hold, what was found, what to do."""
-    problems = getattr(error, "problems", ())
+    """A refusal in three parts: what had to hold, what was found, what to do; several in a list."""
     said = getattr(error, "headline", "")
     parts = [element("strong", said, " ")] if said else []
-    if problems:
-        told = [
-            element("ul", *(element("li", f"{each.required}; found {each.found}. {each.remedy}") for each in problems))
-        ]
-    else:
-        told = [element("p", *parts, f"{error.required}; found {error.found}. "), element("p", error.remedy)]
+    told = [element("p", *parts, f"{error.required}; found {error.found}. "), element("p", error.remedy)]
+    if problems := getattr(error, "problems", ()):
+        lines = [f"{each.required}; found {each.found}. {each.remedy}" for each in problems]
+        told = [element("ul", *(element("li", line) for line in lines))]
     return element("div", *told, class_="refusal", id=id_)
+
+
+def beside(form: Form, name: str) -> Html:
+    """What was refused of a field, to stand beside it; nothing where nothing was."""
+    return refusal(form.problems[name], f"{name}-refusal") if name in form.problems else Html()
 
 
 def labelled(form: Form, name: str, label: str, control: Html, hint: str = "") -> Html:
     """A control under its label, with a hint and the refusal that it caused."""
-    parts = [element("label", label, for_=name), control]
-    if hint:
-        parts.insert(1, element("p", hint, class_="hint", id=f"{name}-hint"))
-    if name in form.problems:
-        parts.append(refusal(form.problems[name], f"{name}-refusal"))
-    return element("div", *parts, class_="field")
+    told = [element("p", hint, class_="hint", id=f"{name}-hint")] if hint else []
+    return element("div", element("label", label, for_=name), *told, control, beside(form, name), class_="field")
 
 
-def told_by(form: Form, name: str, hint: str) -> str | None:
-    """The ids of what describes a field."""
-    return " ".join([f"{name}-hint"] * bool(hint) + [f"{name}-refusal"] * (name in form.problems)) or None
+def _told(form: Form, name: str, hint: str) -> dict[str, str | None]:
+    """What describes a field to those who do not see where it stands."""
+    ids = [f"{name}-hint"] * bool(hint) + [f"{name}-refusal"] * (name in form.problems)
+    return {"aria_describedby": " ".join(ids) or None, "aria_invalid": "true" if name in form.problems else None}
 
 
 def entry(
     form: Form, name: str, label: str, value: object = "", hint: str = "", *, type_: str = "text", **more: str
 ) -> Html:
     """A field to write in."""
-    control = element(
-        "input",
-        type=type_,
-        name=name,
-        id=name,
-        value=None if type_ == "file" else form.text(name, value),
-        autocomplete="off",
-        aria_describedby=told_by(form, name, hint),
-        aria_invalid="true" if name in form.problems else None,
-        **more,
-    )
+    written = None if type_ == "file" else form.text(name, value)
+    options = {**_told(form, name, hint), "autocomplete": "off", **more}
+    control = element("input", type=type_, name=name, id=name, value=written, **options)
     return labelled(form, name, label, control, hint)
 
 
@@ -143,10 +129,7 @@ def choice(
     """A list to choose one of."""
     picked = form.text(name, value)
     inner = [element("option", shown, value=each, selected=each == picked) for each, shown in options]
-    control = element(
-        "select", *inner, name=name, id=name, aria_describedby=told_by(form, name, hint),
-        aria_invalid="true" if name in form.problems else None,
-    )  # fmt: skip
+    control = element("select", *inner, name=name, id=name, **_told(form, name, hint))
     return labelled(form, name, label, control, hint)
 
 
@@ -156,34 +139,24 @@ def ticks(
 ) -> Html:  # fmt: skip
     """Boxes or radio buttons in a group; after a refusal as they were sent."""
     on = form.every(name) if form.values else picked
-    rows = [
-        element(
-            "div",
-            element("input", type=type_, name=name, id=f"{name}-{k}", value=value, checked=value in on),
-            element("label", shown, for_=f"{name}-{k}"),
-            class_="tick",
-        )
-        for k, (value, shown) in enumerate(options)
-    ]
-    told = [element("p", hint, class_="hint")] if hint else []
-    wrong = [refusal(form.problems[name], f"{name}-refusal")] if name in form.problems else []
-    return group(legend, *told, *rows, *wrong, id_=name)
+    rows = [element("p", hint, class_="hint", id=f"{name}-hint")] if hint else []
+    for k, (value, shown) in enumerate(options):
+        box = element("input", type=type_, name=name, id=f"{name}-{k}", value=value, checked=value in on)
+        rows.append(element("div", box, element("label", shown, for_=f"{name}-{k}"), class_="tick"))
+    return group(legend, *rows, beside(form, name), id_=name, **_told(form, name, hint))
 
 
-def group(legend: str, *parts: str, id_: str | None = None) -> Html:
+def group(legend: str, *parts: str, id_: str | None = None, **told: str | None) -> Html:
     """Fields that belong together."""
-    return element("fieldset", element("legend", legend), *parts, id=id_, tabindex="-1" if id_ else None)
+    return element("fieldset", element("legend", legend), *parts, id=id_, tabindex="-1" if id_ else None, **told)
 
 
 def sending(step: str, *parts: str, button: str, files: bool = False, waits: str = "Working ...") -> Html:
     """A form with its button; what it sends goes to its own page."""
-    last = element(
-        "p", element("button", button, type="submit", class_="go", data_waits=waits),
-        element("span", role="status", class_="waits"), class_="send",
-    )  # fmt: skip
-    return element(
-        "form", *parts, last, method="post", action=f"/{step}", enctype="multipart/form-data" if files else None
-    )
+    pressed = element("button", button, type="submit", class_="go", data_waits=waits)
+    last = element("p", pressed, element("span", role="status", class_="waits"), class_="send")
+    kind = "multipart/form-data" if files else None
+    return element("form", *parts, last, method="post", action=f"/{step}", enctype=kind)
 
 
 def paragraphs(*texts: str) -> Html:
@@ -194,6 +167,8 @@ def paragraphs(*texts: str) -> Html:
 # --------------------------------------------------------------------------------------------------
 # What the library shows as a document, as a part of a page.
 # --------------------------------------------------------------------------------------------------
+
+
 def shown(made: Any, *, folded: bool = True) -> Html:
     """The document of something that can be shown; its sections folded, where they are many."""
     document: Document = made if isinstance(made, Document) else made.document

@@ -21,8 +21,7 @@ from bnpriv.render.html import Html, element, join
 from bnpriv.text import name_text
 
 if TYPE_CHECKING:
-    from bnpriv.core.schema import Column
-    from bnpriv.io.starter.learn import Edges
+    from bnpriv.io.starter.learn import ExpertEdges
     from bnpriv.io.starter.started import Started
     from bnpriv.lab.check_model import EdgeShown
 
@@ -63,7 +62,7 @@ def show_secret(place: Place, state: State, form: Form) -> Html:
     which = group(
         "Which columns is it about?",
         element("p", example, class_="hint"),
-        *(_protected(form, k, name, each, state) for k, (name, each) in enumerate(known.ready.items())),
+        *(_protected(form, k, name, known, state) for k, name in enumerate(known.ready)),
         *(element("p", html.name(name), f" cannot be protected: {why}.") for name, why in known.out.items()),
         *([refusal(form.problems["protect"], "protect-refusal")] if "protect" in form.problems else []),
         id_="protect",
@@ -72,19 +71,17 @@ def show_secret(place: Place, state: State, form: Form) -> Html:
     return sending("secret", element("p", intro), *asked, which, button="Go on to the model")
 
 
-def _protected(form: Form, k: int, name: str, column: Column, state: State) -> Html:
+def _protected(form: Form, k: int, name: str, known: Started, state: State) -> Html:
     """A column to be ticked, with what is hidden of it and how far apart tables may be."""
     from bnpriv.io.starter.start import properties_of, usual_distance, usual_property
 
-    held, usual, numbers = state.hidden.get(name), str(usual_property(name, column)), properties_of(name, column)
+    column, held = known.ready[name], state.hidden.get(name)
+    usual, numbers = str(usual_property(name, column)), properties_of(name, column, known.dialect.dates.get(name, ""))
     on = str(k) in form.every("protect") if form.values else held is not None
     hidden = held or Hidden(property=usual, at_most=usual_distance(state.records or 1))
     # by their places: a text in a form may not hold all that a column may be called
-    place = {text: str(each) for each, text in enumerate(numbers)}
-    listed, written = (
-        zip(place.values(), numbers.values(), strict=True),
-        "" if hidden.property in place else hidden.property,
-    )
+    listed = [(str(place), words) for place, words in enumerate(numbers.values())]
+    picked = next((str(place) for place, text in enumerate(numbers) if text == hidden.property), "")
     box = element(
         "div",
         element("input", type="checkbox", name="protect", id=f"protect-{k}", value=str(k), checked=on),
@@ -94,8 +91,8 @@ def _protected(form: Form, k: int, name: str, column: Column, state: State) -> H
     more = element(
         "details",
         element("summary", "What of it, and how far apart"),
-        choice(form, f"property.{k}", "What is hidden", listed, place.get(hidden.property, "")),
-        entry(form, f"written.{k}", "In place of that, as a question", written, f"As {usual}"),
+        choice(form, f"property.{k}", f"What of {name_text(name)} is hidden", listed, picked),
+        entry(form, f"written.{k}", "In place of that", "" if picked else hidden.property, f"Written, as {usual}"),
         entry(form, f"apart.{k}", "How far apart, in records", hidden.at_most, inputmode="numeric"),
         open=on,
     )
@@ -115,8 +112,8 @@ def take_secret(place: Place, state: State, form: Form) -> State:
     for k, (name, column) in enumerate(known.ready.items()):
         if str(k) not in form.every("protect"):
             continue
-        numbers = {str(place): text for place, text in enumerate(properties_of(name, column))}
-        near, field = form.whole(f"apart.{k}"), f"written.{k}" if form.text(f"written.{k}") else f"property.{k}"
+        written, numbers = form.text(f"written.{k}"), dict(enumerate(properties_of(name, column)))
+        near, field = form.whole(f"apart.{k}"), f"written.{k}" if written else f"property.{k}"
         with at(f"apart.{k}"):
             if near is None or not 1 <= near <= records:
                 raise ParameterError(
@@ -125,7 +122,7 @@ def take_secret(place: Place, state: State, form: Form) -> State:
                     remedy="In doubt write one in a hundred of the records.",
                 )
         with at(field):
-            text = form.text(f"written.{k}") or numbers.get(form.text(f"property.{k}"), "")
+            text = written or numbers.get(form.whole(field) or 0, "")
             secret = hidden_number(name, text, near, Schema(records=records, columns=known.ready))
         hidden[name] = Hidden(property=str(secret.property), at_most=near)
     with at("protect"):
@@ -176,11 +173,15 @@ def show_model(place: Place, state: State, form: Form) -> Html:
         "An arrow says that two columns of a record depend on each other. Columns that no arrows join are taken for "
         "independent, and then an answer about one is given no noise for the other: leave in what you cannot rule out."
     )
-    graph = known.graph(edge for edge in edges if known.ready.keys() >= set(edge))
-    shares = {edge: seen[edge].models if edge in seen else "" for edge in graph.edges}
-    parts = [element("p", intro), element("ul", *(element("li", line) for line in state.told))]
-    parts += map(block, graph_drawing(graph, shares, f"Edges: {len(edges):,}", [*state.hidden]))
+    parts = [element("p", intro)]
+    for first, *more in map(str.splitlines, state.told):
+        said = f"{first[:1].upper()}{first[1:]}"
+        lines = element("ul", *(element("li", line) for line in more))
+        parts.append(element("details", element("summary", said), lines) if more else element("p", said))
     if edges:
+        graph = known.graph(edge for edge in edges if known.ready.keys() >= set(edge))
+        shares = {edge: seen[edge].models if edge in seen else "" for edge in graph.edges}
+        parts += map(block, graph_drawing(graph, shares, f"Edges: {len(edges):,}", [*state.hidden]))
         parts.append(_table(state, known, edges, seen, form))
     if state.framework:
         parts.append(element("p", element("a", "Go on to the question", href="/question", class_="go")))
@@ -217,26 +218,31 @@ def _seen(path: str) -> dict[tuple[str, str], EdgeShown]:
     return edges_shown(framework_at(path))
 
 
-def _table(state: State, known: Started, edges: Edges, seen: Mapping[tuple[str, str], EdgeShown], form: Form) -> Html:
+def _table(
+    state: State, known: Started, edges: ExpertEdges, seen: Mapping[tuple[str, str], EdgeShown], form: Form
+) -> Html:
     """Every edge with what the public table says of it, and its buttons."""
     rows: list[list[str]] = []
     for k, (edge, strength) in enumerate(edges.items()):
         above, below = map(name_text, edge)
-        said = [f"{name_text(end)}: {known.out.get(end, 'no column')}" for end in edge if end not in known.ready]
-        if strength:
-            said.append(f"moves odds by up to {strength:g} times")
-        elif edge in seen:
-            said += [f"models: {seen[edge].models}"] * bool(seen[edge].models) + [seen[edge].sentence]
+        said, moves, chance = seen[edge].in_words if edge in seen else ("", "", "")
+        if edge in seen and seen[edge].models:
+            said += f", models: {seen[edge].models}"
+        out = [f"{name_text(end)}: {known.out.get(end, 'no column')}" for end in edge if end not in known.ready]
         buttons = [
             element("button", text, name="act", value=_act(what, edge), aria_label=f"{text}: {above} to {below}")
             for what, text in (("remove", "Remove"), ("turn", "Turn around"))
         ]
         wrong = [refusal(form.problems[f"edge-{k}"], f"edge-{k}-refusal")] if f"edge-{k}" in form.problems else []
-        last = element("div", *buttons, *wrong, id=f"edge-{k}", tabindex="-1")
-        rows.append([f"{above} → {below}", "; ".join(said), last])
-    caption = "What the public table shows of each edge: an estimate, as if it alone had been looked at"
-    head = ("edge", "public table" if state.public else "stated strength", "change")
-    table = html.table(head, rows, caption if state.public else "Edges by hand")
+        last = element("div", element("div", *buttons), *wrong, id=f"edge-{k}", tabindex="-1")
+        stated = f"{strength:g} times" if strength else ""
+        rows.append([f"{above} → {below}", "; ".join(out) or said, stated or moves, chance, last])
+    caption = (
+        "What the public table shows of each edge: estimates, as if it alone had been looked at. By chance: how often "
+        "columns that do not depend on each other show as much."
+    )
+    head = ("edge", "public table", "moves odds by up to", "by chance", "")
+    table = html.table(head, rows, caption if state.public else "Edges by hand, and how strong they can be")
     waits = element("span", role="status", class_="waits")
     return element("form", table, waits, method="post", action="/model", id="model", tabindex="-1")
 
@@ -253,7 +259,8 @@ def _adding(state: State, known: Started, form: Form) -> Html:
         hint = "By how many times it can move odds, as 2. To change the strength of an edge add it again."
         last = entry(form, "strength", "How strong it can be", "2", hint, inputmode="decimal")
     above, below = choice(form, "above", "From", ends), choice(form, "below", "To", ends)
-    return _sending("add", "Add the edge", group("An edge of your own", above, below, last))
+    fields = group("An edge of your own", element("div", above, below, class_="condition"), last)
+    return _sending("add", "Add the edge", fields)
 
 
 def _quick(known: Started) -> bool:
@@ -276,8 +283,7 @@ def take_model(place: Place, state: State, form: Form) -> State:
         edges[edge] = None if state.public else form.number("strength")
     elif act in asked:
         what, edge = asked[act]
-        field = f"edge-{list(edges).index(edge)}"
-        turned = (edge[1], edge[0])
+        field, turned = f"edge-{list(edges).index(edge)}", (edge[1], edge[0])
         edges = {turned if each == edge else each: strength for each, strength in edges.items()}
         if what == "remove":
             del edges[turned]
@@ -294,7 +300,7 @@ def take_model(place: Place, state: State, form: Form) -> State:
     return _made(place, new, edges, field) if act == "learn" or _quick(known) else new
 
 
-def _made(place: Place, state: State, edges: Edges | None, field: str) -> State:
+def _made(place: Place, state: State, edges: ExpertEdges | None, field: str) -> State:
     """Make the model, and write its file; what is to be known of it is kept with it."""
     from bnpriv.core.secrets import Secret, apart
     from bnpriv.io.framework_text import write_framework
@@ -322,4 +328,4 @@ def _made(place: Place, state: State, edges: Edges | None, field: str) -> State:
         made = place.new_model()
         write_framework(framework, made)
     ours = [note_text(each.message) for each in told if each.category.__module__ == "bnpriv.errors"]
-    return replace(state, framework=str(made), told=tuple(line for text in ours for line in text.splitlines()))
+    return replace(state, framework=str(made), told=tuple(ours))

@@ -12,7 +12,7 @@ from bnpriv import checks
 from bnpriv.app.forms import FieldError, Form, at, choice, entry, group, labelled, refusal, sending, shown, ticks
 from bnpriv.app.memory import declared, plan_at
 from bnpriv.app.state import Place, State
-from bnpriv.core.columns import Categorical, Category
+from bnpriv.core.columns import Categorical
 from bnpriv.core.frameworks.question import Framework, own_query, require_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.predicates import literal, quoted
@@ -49,11 +49,8 @@ WHATS = {
 }
 """What can be asked, and the text of the question, in which the fields stand that it uses."""
 
-COUNTED = ("histogram", "groups", "crosstab")
-"""Of these columns need hold no numbers."""
-
-SIGNS = {"==": "is", "!=": "is not", ">=": "is at least", ">": "is above", "<=": "is at most", "<": "is below"}
-CONDITIONS, MOST_LABELS, MOST_KEPT = 4, 60, 8
+COMPARISONS = {"==": "is", "!=": "is not", ">=": "is at least", ">": "is above", "<=": "is at most", "<": "is below"}
+CONDITIONS, MOST_OPTIONS, MOST_AGAIN = 4, 60, 8
 """Conditions that can be chosen; labels of a column that are listed; questions that can be taken again."""
 
 
@@ -92,12 +89,12 @@ def _leak(framework: Framework, query: str) -> Html:
 
 def _building(form: Form, state: State, schema: Schema) -> Html:
     """The fields to build a question with; the script hides those that the question does not use."""
-    columns = [(str(k), _bounded(schema, name)) for k, name in enumerate(schema.columns)]
+    columns = [(str(k), _said(schema, name)) for k, name in enumerate(schema.columns)]
     subjects = [("", "a label or a column ..."), *((key, said) for key, (_, _, said) in _subjects(schema).items())]
     first, *others = (
         element(
             "div", choice(form, f"subject.{k}", f"Condition {k + 1}", subjects),
-            choice(form, f"sign.{k}", "How?", SIGNS.items()),
+            choice(form, f"sign.{k}", "How?", COMPARISONS.items()),
             element("div", entry(form, f"value.{k}", "Value"), data_if=f"subject.{k}", data_in="^[0-9]+$"),
             class_="condition",
         )
@@ -123,25 +120,25 @@ def _when(used: str, *fields: Html) -> Html:
     return element("div", *fields, data_if="what", data_in=f"^({whats})$")
 
 
-def _subjects(schema: Schema) -> dict[str, tuple[str, Category | None, str]]:
+def _subjects(schema: Schema) -> dict[str, tuple[str, Any, str]]:
     """All labels, each with its column, and the columns of numbers; and how each is shown."""
-    found: dict[str, tuple[str, Category | None, str]] = {}
+    found: dict[str, tuple[str, Any, str]] = {}
     for k, (name, column) in enumerate(schema.columns.items()):
         labels = getattr(column, "categories", ())
-        if not 0 < len(labels) <= MOST_LABELS:
-            found[str(k)] = name, None, _bounded(schema, name)
-            continue
-        for n, label in enumerate(labels):
+        listed = labels if len(labels) <= MOST_OPTIONS else ()
+        for n, label in enumerate(listed):
             found[f"{k}.{n}"] = name, label, f"{visible(name)}: {visible(str(label))}"
+        if not listed:
+            found[str(k)] = name, None, _said(schema, name)
     return found
 
 
-def _bounded(schema: Schema, name: str) -> str:
+def _said(schema: Schema, name: str) -> str:
     """A column with its bounds, or the number of its labels."""
-    column = schema.columns[name]
+    column, days = schema.columns[name], name in getattr(schema.dialect, "dates", ())
     if isinstance(column, Categorical):
         return f"{visible(name)} ({len(column.categories):,} labels)"
-    said = day_text if name in getattr(schema.dialect, "dates", ()) else full_text
+    said = day_text if days else full_text
     return f"{visible(name)} ({said(column.lower)} to {said(column.upper)})"
 
 
@@ -156,7 +153,7 @@ def take_question(place: Place, state: State, form: Form) -> State:
         text = f"stack({state.query}, {text})"
     with at(field):
         require_query(framework, _fits(field, text, framework.schema))
-    kept = tuple(dict.fromkeys((text, *state.queries)))[:MOST_KEPT]
+    kept = tuple(dict.fromkeys((text, *state.queries)))[:MOST_AGAIN]
     return replace(state, query=text, queries=kept, mechanism=state.mechanism if text == state.query else "")
 
 
@@ -181,7 +178,7 @@ def _built(form: Form, schema: Schema) -> str:
     names = {str(k): name for k, name in enumerate(schema.columns)}
     for field in [each for each in ("column", "other") if each in used]:
         parts[field] = quoted(_picked(form, field, names))
-        if form.text("what") not in COUNTED:
+        if form.text("what") not in ("histogram", "groups", "crosstab"):  # those count, and need no numbers
             _fits(field, f"total({parts[field]})", schema)
     if "condition" in used:
         parts["condition"] = _condition(form, schema)
@@ -223,9 +220,9 @@ def _constant(text: str, name: str, schema: Schema, beyond: float = 0.0) -> str:
     value = number(text, Writing(dates="YYYY-MM-DD" if days else ""))
     if not (math.isfinite(value) and column.lower - beyond <= value <= column.upper + beyond):
         raise ParameterError(
-            f"{_bounded(schema, name)} is compared with a {'date' if days else 'number'} within its bounds",
+            f"a {'date' if days else 'number'} is needed that the column may hold, {_said(schema, name)}",
             found=checks.cut(text) if text else "nothing",
-            remedy="Write one as the bounds are written.",
+            remedy="Write one between the two, as they are written.",
         )
     return text if days else literal(int(value) if value.is_integer() and abs(value) < 2**53 else value)
 
@@ -233,7 +230,7 @@ def _constant(text: str, name: str, schema: Schema, beyond: float = 0.0) -> str:
 def show_strength(place: Place, state: State, form: Form) -> Html:
     """The page with the slider; what stands under it follows the slider."""
     slider = element(
-        "input", type="range", name="slider", id="slider", min="-3", max="1", step="0.05", aria_controls="said live",
+        "input", type="range", name="slide", id="slide", min="-3", max="1", step="0.05", aria_controls="said live",
         value=f"{min(1.0, max(-3.0, math.log10(state.epsilon))):.2f}", data_live="/strength/live",
     )  # fmt: skip
     look, slide = (
@@ -245,7 +242,7 @@ def show_strength(place: Place, state: State, form: Form) -> Html:
     rare += f"one, far below one over the number of records, {full_text(1 / declared(state).schema.records)}."
     fields = group(
         "How strong?", entry(form, "epsilon", "Epsilon", full_text(state.epsilon), small, inputmode="decimal"), look,
-        labelled(form, "slider", "Or slide: from 0.001, very strong, to 10, very weak", slider), slide,
+        labelled(form, "slide", "Or slide: from 0.001, very strong, to 10, very weak", slider), slide,
         entry(form, "delta", "Delta", full_text(state.delta), rare, inputmode="decimal"),
     )  # fmt: skip
     asked = element("p", "Your question: ", html.code(state.query), class_="lead")
@@ -268,7 +265,7 @@ def _strength(state: State, form: Form) -> State:
     """Epsilon, delta, and the way to release, as they were written and chosen."""
     epsilon, delta = form.number("epsilon"), form.number("delta") or 0.0
     if form.text("act") == "slide":
-        epsilon = float(f"{10 ** min(3.0, form.number('slider') or 0.0):.2g}")
+        epsilon = float(f"{10 ** min(3.0, form.number('slide') or 0.0):.2g}")
     with at("epsilon"):
         if epsilon is None:
             raise ParameterError("epsilon is needed", found="none", remedy="Write a number above 0, as 1.")

@@ -6,7 +6,6 @@ import io
 import os
 import re
 import secrets
-import shlex
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from bnpriv.app.columns import names_of
 from bnpriv.app.forms import Form, at, entry, refusal, sending, shown, ticks
 from bnpriv.app.memory import declared, framework_at, plan_at
-from bnpriv.app.state import Asked, Place, State, lacking
+from bnpriv.app.state import Asked, Place, State, lacking, write_state
 from bnpriv.errors import BnprivError, FileError, LedgerError, MissingExtraError, ParameterError, RefusedError
 from bnpriv.render import html
 from bnpriv.render.html import Html, element, join
 from bnpriv.services import service
-from bnpriv.text import by_times, name_text, upper_text
+from bnpriv.text import by_times, call_text, command_text, name_text, upper_text
 
 if TYPE_CHECKING:
     from bnpriv.core.release import Release
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
     from bnpriv.ledger.values import Budget
     from bnpriv.shown import Shown
     from bnpriv.tables.private_table.private_table import PrivateTable, TablePlan
+
+CHANGED = "what is released is what its page showed"
 
 ACCOUNT = "data"
 """Of the table in the ledger, as the shell names it."""
@@ -63,9 +64,12 @@ def offered(state: State, account: CountedAccount | None = None) -> Any:
         return _planned(state).best
     if state.mechanism:
         return plan_at(state.framework, state.query, state.epsilon, state.delta).of(state.mechanism)
-    before = Accountant(declared(state)) if account is None else account.accountant
+    framework = declared(state)
+    before = Accountant(framework) if account is None else account.accountant
     chooser = Chooser(accountant=before, budget=account.budget if account else Budget(state.epsilon, state.delta))
-    return chooser.at_epsilon(parse_query(state.query), state.epsilon, state.delta, None).calibration
+    asked = state.query, state.epsilon, state.delta, account.head if account else ""
+    taken = lambda: chooser.at_epsilon(parse_query(state.query), state.epsilon, state.delta, None)  # noqa: E731
+    return framework.kept.latest("taken by a session", asked, 8, taken).calibration
 
 
 def _planned(state: State) -> TablePlan:
@@ -107,8 +111,15 @@ def show_release(place: Place, state: State, form: Form) -> Html:
             again = [sending("release", back, button="Go back to the model of the last release")] * bool(state.releases)
             ask = join(ask, element("p", OTHER_MODEL), *again)
     wrong = [refusal(form.problems["ask"], "ask-refusal")] if "ask" in form.problems else []
+    if not state.releases:
+        return join(ask, *wrong)
     made = [_made(place, state, k) for k in reversed(range(len(state.releases)))]
-    return join(ask, *wrong, *([element("h2", "Released"), *made, _deciding(place, state, form)] if made else []))
+    released_ = join(element("h2", "Released"), *made, _deciding(place, state, form))
+    last = state.releases[-1].state
+    if wrong or any(getattr(last, each) != getattr(state, each) for each in ("query", "epsilon", "delta", "form")):
+        return join(ask, *wrong, released_)
+    more = element("summary", "Release it once more: other noise, and another charge")
+    return join(released_, element("details", more, ask))
 
 
 def _asking(state: State, account: CountedAccount | None, form: Form) -> Html:
@@ -117,15 +128,8 @@ def _asking(state: State, account: CountedAccount | None, form: Form) -> Html:
     from bnpriv.ledger.prices import Chooser, Price
 
     it, named, table = offered(state, account), name_text(Path(state.table).name), state.form == "table"
-    how = ["A whole private table for ", named, f", by the form {it.form!r}."] if table else []
-    asks = how or [
-        html.code(state.query),
-        " of ",
-        html.escape(named),
-        ", with ",
-        element("code", str(it.mechanism)),
-        ".",
-    ]
+    asks = ["A whole private table for ", html.escape(named), f", by the form {it.form!r}."] if table else []
+    asks = asks or [html.code(state.query), " of ", html.escape(named), ", with ", html.code(str(it.mechanism)), "."]
     alone = f"This release alone: epsilon {upper_text(it.guarantee.epsilon)}. Odds move {by_times(it.guarantee.nats)}."
     fields = [element("p", *asks, class_="lead"), element("p", alone)]
     if account is not None and not table:
@@ -142,7 +146,7 @@ def _asking(state: State, account: CountedAccount | None, form: Form) -> Html:
         hint = f"Fixed with the first release, for good{f', with the delta {state.delta:g}' if state.delta else ''}."
         label = "Budget: the epsilon of all releases of this table together"
         fields.append(entry(form, "budget", label, "", hint, inputmode="decimal"))
-    key = element("input", type="hidden", name="key", value=secrets.token_urlsafe(12))
+    key = element("input", type="hidden", name="key", value=f"{secrets.token_urlsafe(12)}-{state.mark}")
     once = element("p", "It is charged in the ledger before it is computed, and the charge is never given back.")
     button = "Make this table" if table else "Release this answer"
     return sending("release", key, *fields, once, button=button, waits="Reading the table ...")
@@ -153,7 +157,7 @@ def _asking(state: State, account: CountedAccount | None, form: Form) -> Html:
 # --------------------------------------------------------------------------------------------------
 
 
-def take_release(place: Place, state: State, form: Form, keep: Callable[[State], None]) -> State:
+def take_release(place: Place, state: State, form: Form) -> State:
     """Keep what is asked for, charge it, and answer it; the same form sent again is the same release."""
     key, act = form.text("key"), form.text("act")
     if state.releases and act == "decide":
@@ -169,6 +173,8 @@ def take_release(place: Place, state: State, form: Form, keep: Callable[[State],
             raise ParameterError("a release has the key of its page", found="another", remedy="Load the page anew.")
         if first := lacking(replace(state, releases=()), "release"):
             raise ParameterError("a release comes last", found="a step left open", remedy=f"Go to the {first}.")
+        if not key.endswith(f"-{state.mark}"):
+            raise ParameterError(CHANGED, found="something else that is chosen now", remedy="Look, and ask again.")
         account = account_of(place, state)
         it = offered(state, account)
     for box, (legend, _) in doubts(state, it).items():
@@ -178,13 +184,15 @@ def take_release(place: Place, state: State, form: Form, keep: Callable[[State],
     budget = _budget(state, it, form) if account is None else None
     with at("ask"):
         asked = Asked(key=key, state=_kept(place, state, it))
-        keep(new := replace(state, releases=(*state.releases, asked)))  # before the charge: no answer is lost
+        write_state(
+            new := replace(state, releases=(*state.releases, asked)), place.kept
+        )  # before the charge: no answer is lost
         try:
             _release(place, asked, budget)
         except BnprivError:
             opened = account_of(place, state)
             if opened is None or key not in opened.ledger.book(opened.account).keys:
-                keep(state)
+                write_state(state, place.kept)
             raise
     return new
 
@@ -197,9 +205,7 @@ def _budget(state: State, it: Any, form: Form) -> Budget:
     with at("budget"):
         if given is None or it.guarantee.epsilon > given:
             found, remedy = "none" if given is None else f"{given:g}", "Write more, as 2, or go back to the strength."
-            raise ParameterError(
-                "a new account needs a budget that holds its first release", found=found, remedy=remedy
-            )
+            raise ParameterError("a budget that holds its first release is needed", found=found, remedy=remedy)
         return Budget(given, state.delta)
 
 
@@ -273,17 +279,15 @@ def _made(place: Place, state: State, k: int) -> Html:
 def _deciding(place: Place, state: State, form: Form) -> Html:
     """Who decided what, for all statements; what is chosen is shown as it was for the last release."""
     try:
-        rows = statement(place, state, -1).document.data["decisions"]
+        rows: Any = statement(place, state, -1).document.data["decisions"]
     except BnprivError:
         return Html()
-    hint = "Who, and why, as: the board on 2026-11-02, because ..."
-    fields = [
-        entry(form, row["name"], f"{row['what']}: {row['value']}", state.decided.get(row["name"], ""), hint) for row in rows
-    ]  # fmt: skip
+    fields = [element("p", "Who decided it, and why, as: the board on 2026-11-02, because ...", class_="hint")]
+    said: dict[str, str] = {row["name"]: f"{row['what']}: {row['value']}" for row in rows}
+    fields += [entry(form, name, label, state.decided.get(name, "")) for name, label in said.items()]
     act = element("input", type="hidden", name="act", value="decide")
-    opened = any(row["name"] in form.problems for row in rows)
-    said = sending("release", act, *fields, button="Keep who decided what")
-    return element("details", element("summary", "Who decided what: for the statements"), said, open=opened)
+    told, opened = element("summary", "Who decided what: for the statements"), not said.keys().isdisjoint(form.problems)
+    return element("details", told, sending("release", act, *fields, button="Keep who decided what"), open=opened)
 
 
 def _decided(place: Place, state: State, form: Form) -> State:
@@ -300,11 +304,12 @@ def _decided(place: Place, state: State, form: Form) -> State:
 # Downloads.
 # --------------------------------------------------------------------------------------------------
 
-SAID = {
-    "release.json": "all of it as JSON, for bnpriv verify", "release.html": "all of it as a page",
-    "statement.html": "the statement as a page", "statement.md": "the statement as Markdown",
-    "statement.docx": "the statement as .docx", "table.parquet": "the private table",
-    "ledger.json": "all that was charged, as JSON for bnpriv verify",
+Files = dict[str, Callable[[], str | bytes]]
+"""What makes the content of a file, by its path in the .zip of all."""
+
+ENDINGS = {
+    ".zip": "all files in one", ".json": "for bnpriv verify", ".html": "a page", ".md": "Markdown",
+    ".docx": "for Word", ".parquet": "the table",
 }  # fmt: skip
 
 
@@ -313,50 +318,65 @@ def _base(state: State) -> State:
     return state.releases[-1].state if state.releases else state
 
 
-def offers(place: Place, state: State) -> dict[str, list[str]]:
-    """The names of all files that can be taken along, by what they are of."""
-    statements = [name for name in SAID if name.startswith("statement") and (docx_is_there() or name[-4:] != "docx")]
-    found = {"framework": ["framework.zip"], "same": ["same.sh", "same.py"]}
+def _typed(place: Place, base: State) -> bool:
+    """Whether a codebook was made of what was typed, which goes with the framework."""
+    return Path(base.codebook).is_relative_to(place.kept)
+
+
+def files(place: Place, state: State) -> Files:
+    """All that can be taken along."""
+    from bnpriv.io.framework_file import framework_files
+    from bnpriv.ledger.session import statement_of
+
+    base, (shell, python) = _base(state), commands(place, state)
+    paths = framework_files(base.framework)
+    found: Files = {f"framework/{path.relative_to(paths[0].parent)}": path.read_bytes for path in paths}
+    found |= {f"framework/{beside(base.codebook)}": Path(base.codebook).read_bytes} if _typed(place, base) else {}
+    found |= {"same/same.sh": "\n".join([*shell, ""]).encode, "same/same.py": "\n".join([*python, ""]).encode}
     for k, asked in enumerate(state.releases):
         with suppress(BnprivError):  # what was never charged
-            released(place, asked)
-            table = ["table.parquet"] if asked.state.form == "table" else []
-            found[f"release-{k + 1}"] = ["release.json", "release.html", *statements, *table]
-    return found | ({"together": ["ledger.json", *statements]} if len(found) > 2 else {})
+            made, folder = released(place, asked), f"release-{k + 1}"
+            found |= {f"{folder}/release.json": made.to_json, f"{folder}/release.html": made.to_html}
+            found |= _statements(folder, lambda k=k: statement(place, state, k))
+            if asked.state.form == "table":
+                found[f"{folder}/table.parquet"] = _table_file(place, asked).read_bytes
+    account = account_of(place, base) if state.releases else None
+    if account is not None and account.charges:
+        found["together/ledger.json"] = account.transcript
+        found |= _statements("together", lambda: statement_of(account, place.ledger, state.decided))
+    return found
 
 
-def docx_is_there() -> bool:
-    """Whether python-docx is installed."""
-    from bnpriv.render.as_docx import require_form
+def _statements(folder: str, made: Callable[[], Shown]) -> Files:
+    """A statement in every form that can be written here."""
+    from bnpriv.render.as_docx import as_file, require_form
 
-    try:
-        require_form(Path("statement.docx"))
-    except MissingExtraError:
-        return False
-    return True
+    found: Files = {}
+    for file in map(Path, ("statement.html", "statement.md", "statement.docx")):
+        with suppress(MissingExtraError):
+            require_form(file)
+            found[f"{folder}/{file}"] = lambda file=file: as_file(made().document, file)
+    return found
 
 
 def show_downloads(place: Place, state: State, form: Form) -> Html:
     """The page with all files, and the commands and the Python that do the same."""
-    heads = {"framework": "The framework", "same": "The same by program", "together": "All releases together"}
-    parts = [_links("all", ["bnpriv.zip"]), *([] if docx_is_there() else [element("p", NO_DOCX)])]
-    for which, names in offers(place, state).items():
-        query = html.code(state.releases[int(which[8:]) - 1].state.query) if which not in heads else Html()
-        parts += [element("h2", heads.get(which, f"Release {which[8:]}: "), query), _links(which, names)]
+    found = ["all/bnpriv.zip", "all/framework.zip", *files(place, state)]
+    heads = {"all": "Everything", "together": "All releases together"}
+    heads |= {f"release-{k + 1}": f"Release {k + 1}: {asked.state.query}" for k, asked in enumerate(state.releases)}
+    parts: list[Html] = []
+    for folder, head in heads.items():
+        paths = [Path(name) for name in found if name.startswith(f"{folder}/")]
+        links = [(element("a", path.name, href=f"/download/{path}", download=True), path.suffix) for path in paths]
+        items = [element("li", link, f" {ENDINGS.get(suffix, '')}") for link, suffix in links]
+        parts += [element("h2", name_text(head, 120)), element("ul", *items)] if items else []
+    if state.releases and not any(name.endswith(".docx") for name in found):
+        parts.append(element("p", 'Statements for Word need python-docx: pip install "bnpriv[docx]".'))
     for title, lines in zip(("The same in the shell", "The same in Python"), commands(place, state), strict=True):
         listing = element("code", Html("\n".join(map(html.escape, lines))))
         parts += [element("h2", title), element("pre", listing, tabindex="0")]
-    return join(*parts)
-
-
-NO_DOCX = 'Statements as .docx need python-docx: pip install "bnpriv[docx]".'
-
-
-def _links(which: str, names: list[str]) -> Html:
-    links = [
-        (element("a", name, href=f"/download/{which}/{name}", download=True), SAID.get(name, "")) for name in names
-    ]
-    return element("ul", *(element("li", link, f": {said}" if said else "") for link, said in links))
+    told = "Both run in the folder of your tables, with bnpriv.zip unpacked in it. What has a key is charged once."
+    return join(*parts, element("p", told))
 
 
 def take_downloads(place: Place, state: State, form: Form) -> State:
@@ -372,137 +392,69 @@ def download(place: Place, state: State, which: str, name: str) -> tuple[str, by
     FileError
         If there is none of that name.
     """
-    found = offers(place, state)
-    if which == "all" or name in found.get(which, ()):
-        return name, _content(place, state, which, name, found)
-    raise FileError("a download is one of those on the page", found="another", remedy="Go back to the downloads.")
-
-
-def _content(place: Place, state: State, which: str, name: str, found: dict[str, list[str]]) -> bytes:
-    from bnpriv.io.framework_file import framework_files
-    from bnpriv.ledger.session import statement_of
-    from bnpriv.render.as_docx import as_file
-
-    base = _base(state)
-    if name.endswith(".zip"):
-        paths, held = framework_files(base.framework), io.BytesIO()
-        with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as made:
-            for path in paths:
-                made.write(path, f"framework/{path.relative_to(paths[0].parent)}")
-            for folder, names in found.items() if which == "all" else ():
-                for each in names if folder != "framework" else ():
-                    inside = each if folder == "same" else f"{folder}/{each}"
-                    made.writestr(inside, _content(place, state, folder, each, found))
-        return held.getvalue()
-    if which == "same":
-        return "\n".join([*commands(place, state)[name == "same.py"], ""]).encode()
-    if which == "together":
-        account = account_of(place, base)
-        assert account is not None
-        text = account.transcript() if name == "ledger.json" else None
-        page: Any = statement_of(account, place.ledger, state.decided)
-    else:
-        k = int(which[8:]) - 1
-        page, asked = statement(place, state, k), state.releases[k]
-        if name == "table.parquet":
-            return _table_file(place, asked).read_bytes()
-        whole = released(place, asked)
-        text = {"release.json": whole.to_json, "release.html": whole.to_html}.get(name, lambda: None)()
-    made = text if text is not None else as_file(page.document, Path(name))
-    return made if isinstance(made, bytes) else made.encode()
+    found, held = files(place, state), io.BytesIO()
+    if f"{which}/{name}" in found:
+        content = found[f"{which}/{name}"]()
+        return name, content if isinstance(content, bytes) else content.encode()
+    if which != "all":
+        raise FileError("a download is one of those on the page", found="another", remedy="Go back to the downloads.")
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as made:
+        for path, content in found.items():
+            if name != "framework.zip" or path.startswith("framework/"):
+                made.writestr(path.removeprefix("same/"), content())
+    return name, held.getvalue()
 
 
 def commands(place: Place, state: State) -> tuple[list[str], list[str]]:
-    """The commands of the shell, and the Python, that do what was done here; they run beside the unpacked .zip."""
-    base, account = _base(state), account_of(place, _base(state)) if state.releases else None
-    ledger = place.ledger if "://" not in place.ledger else "URL"  # no password of a database is shown
-    table, file = _named(base.table or "TABLE.csv"), f"framework/{Path(base.framework).name}"
-    shell, python = ["set -e"], ["import bnpriv as bp", "", f"framework = {_call('bp.read_framework', file)}"]
+    """The commands of the shell, and the Python, that do what was done here."""
+    from bnpriv.io.starter.files import start_texts
+
+    base = _base(state)
+    account = account_of(place, base) if state.releases else None
+    budget = None if account is None else float(account.budget.epsilon)
+    ledger = "URL" if "://" in place.ledger else place.ledger  # no password of a database is shown
+    table, file, made = beside(base.table or "TABLE.csv"), f"framework/{Path(base.framework).name}", "framework.toml"
+    shell, python = ["set -e"], ["import bnpriv as bp", "", f"framework = {call_text('bp.read_framework', repr(file))}"]
     if not base.given:
-        said = {
-            "learn": _named(base.public), "codebook": _named(base.codebook), "records": base.records,
-            "graphs": 1 if base.edges else base.graphs,
-        }  # fmt: skip
-        secrets_ = [f"{name!r}: {_call('bp.Secret', each.property)[:-1]}, pairs=bp.apart(at_most={each.at_most}))"
-                    for name, each in base.hidden.items()]  # fmt: skip
-        protect = f"{{{', '.join(secrets_)}}}"
-        started = _call("bp.start", table, **said, edges=base.by_hand, names=names_of(base), read_as=dict(base.read_as))
-        python[2] = f"framework = {started[:-1]}, protect={protect})"
-        if _is_usual(base):
-            read_as = [f"{name}={kind}" for name, kind in base.read_as.items()]
-            edges = [
-                f"{above} -> {below}{f': {own!r}' if own else ''}" for (above, below), own in base.by_hand.items()
-            ]
-            more = {"names": base.names, "edges": ", ".join(edges), "protect": list(base.hidden), "as": read_as}
-            file = "framework.toml"
-            shell.append(_command("init", table, **said, **more, output=file))
-    shell.append(_command("report", file))
-    if account is not None:
-        budget = f"bp.types.Budget({float(account.budget.epsilon)!r}, {float(account.budget.delta)!r})"
-        python.append(f"with bp.Session(framework, {table!r}, budget={budget}, ledger={ledger!r}) as session:")
-    for k, asked in enumerate(state.releases):
-        it, which = asked.state, offered(asked.state)
-        compared, strong = against_public(it, which), {"epsilon": it.epsilon, "delta": it.delta}
-        despite = compared is not None and compared.contradicted
-        public = {} if compared is None else {"public": _named(it.public), "despite_public": despite}
-        counted = {
-            "ledger": ledger,
-            "key": asked.key,
-            "budget": float(account.budget.epsilon) if account and not k else None,
+        book = beside(base.codebook)
+        said: dict[str, Any] = {
+            "learn": beside(base.public),
+            "codebook": f"framework/{book}" if _typed(place, base) else book,
         }
-        written = {"json": f"release-{k + 1}.json", "statement": f"statement-{k + 1}.html"}
+        said |= {"records": base.records, "graphs": 1 if base.edges else base.graphs, "names": names_of(base)}
+        hidden = {name: (each.property, each.at_most or 1) for name, each in base.hidden.items()}
+        schema, read_as = declared(base).schema, dict(base.read_as)
+        init, started = start_texts(table, made, schema, hidden, edges=base.by_hand, read_as=read_as, **said)
+        python[2:] = [f"{started}.to_file({made!r})", f"framework = bp.read_framework({made!r})"]
+        shell, file = ([*shell, init], made) if init else (shell, file)
+    shell.append(command_text("bnpriv", "report", file))
+    if account is not None:
+        most = f"bp.types.Budget({budget!r}, {float(account.budget.delta)!r})"
+        python.append(f"with bp.Session(framework, {table!r}, budget={most}, ledger={ledger!r}) as session:")
+    for k, asked in enumerate(state.releases):
+        it, made, name = asked.state, offered(asked.state), f"release-{k + 1}"
+        strong, compared = {"epsilon": it.epsilon, "delta": it.delta}, against_public(it, made)
+        public = {} if compared is None else {"public": beside(it.public), "despite_public": compared.contradicted}
+        counted = {"ledger": ledger, "key": asked.key, "budget": None if k else budget}
+        counted |= {"json": f"{name}.json", "statement": f"{name}.html"}
         if it.form == "table":
-            made = {"output": f"table-{k + 1}.parquet", "records_may_be_seen": True}
-            shell.append(_command("table", file, table, **strong, **made, **counted, **written))
-            python.append(f"    released = {_call('session.table', **strong, **made, key=asked.key)}")
+            options = {**strong, "output": f"{name}.parquet", "records_may_be_seen": True}
+            shell.append(command_text("bnpriv", "table", file, table, **options, **counted))
+            python.append(f"    released = {call_text('session.table', **options, key=asked.key)}")
         else:
-            useless = which.useful.verdict == "useless"
-            shell.append(_command("plan", file, query=it.query, **strong, **public))
-            asks = {"query": it.query, **strong, "mechanism": it.mechanism, "even_if_useless": useless, **public}
-            shell.append(_command("release", file, table, **asks, **counted, **written))
-            python.append(
-                f"    plan = {_call('bp.plan', **strong, **public)[:-1].replace('(', f'(framework, {it.query!r}, ', 1)})"
-            )
-            python.append(
-                f"    released = session.release(plan.of({it.mechanism!r}), key={asked.key!r}, even_if_useless={useless})"
-            )
-        python += [
-            "    print(released)",
-            f"    released.statement({dict(state.decided)!r}).to_html('statement-{k + 1}.html')",
-        ]
+            options = {"mechanism": it.mechanism, "even_if_useless": made.useful.verdict == "useless"}
+            asks = {"query": it.query, **strong, **public}
+            shell.append(command_text("bnpriv", "plan", file, **asks))
+            shell.append(command_text("bnpriv", "release", file, table, **asks, **options, **counted))
+            planned = call_text("bp.plan", "framework", **asks)
+            waived = {"even_if_useless": options["even_if_useless"]}
+            python.append(f"    best = {planned}.of({it.mechanism!r})")
+            python.append(f"    released = {call_text('session.release', 'best', key=asked.key, **waived)}")
+        python.append(f"    released.statement({dict(state.decided)!r}).to_html({f'{name}.html'!r})")
     return shell, python
 
 
-def _is_usual(state: State) -> bool:
-    """Whether `bnpriv init` would hide the same by itself."""
-    from bnpriv.io.starter.start import usual_distance, usual_property
-
-    schema, near = declared(state).schema, usual_distance(state.records or 1)
-    each = [
-        (held.property == str(usual_property(name, schema[name])) and held.at_most == near)
-        for name, held in state.hidden.items()
-    ]
-    # the shell's text of edges cannot hold every name
-    return all(each) and not any(sign in end for edge in state.by_hand for end in edge for sign in ",>:")
-
-
-def _named(path: str) -> str:
-    """A file as a program beside the unpacked .zip names it."""
+def beside(path: str) -> str:
+    """A file as a program beside it names it."""
     name = Path(path).name
     return f"./{name}" if name.startswith("-") else name
-
-
-def _command(*words: str, **options: object) -> str:
-    """A command of the shell, without the options that are not said."""
-    said = ["bnpriv", *words]
-    for name, value in options.items():
-        for each in value if isinstance(value, list) else [value]:
-            if each:
-                said += [f"--{name.replace('_', '-')}", *([] if each is True else [str(each)])]
-    return shlex.join(said)
-
-
-def _call(function: str, *words: str, **options: object) -> str:
-    """A call in Python, without the options that are not said."""
-    said = [*map(repr, words), *(f"{name}={value!r}" for name, value in options.items() if value)]
-    return f"{function}({', '.join(said)})"

@@ -28,8 +28,11 @@ from starlette.routing import Route
 from bnpriv.app import columns, model, question, release
 from bnpriv.app.forms import FieldError, Form, refusal
 from bnpriv.app.state import Place, State, folder_of, forget, lacking, on_disk, read_state, write_kept, write_state
-from bnpriv.app.uploads import MOST_BYTES, form_of
+from bnpriv.app.uploads import MOST_UPLOAD, form_of
 from bnpriv.errors import BnprivError, FileError
+from bnpriv.io.framework_file import read_framework
+from bnpriv.ledger.ledger import Ledger
+from bnpriv.ledger.store import ledger_file
 from bnpriv.paths import user_path
 from bnpriv.render import html
 from bnpriv.render.html import Html, element
@@ -40,7 +43,7 @@ Take = Callable[[Place, State, Form], State]
 
 
 @dataclass(frozen=True)
-class Step:
+class RoadStep:
     """A page of the road: how it is called, what it shows, what becomes of what it sends, and where it goes then."""
 
     name: str
@@ -50,21 +53,17 @@ class Step:
     then: str
 
 
-def _take_release(place: Place, state: State, form: Form) -> State:
-    return release.take_release(place, state, form, lambda new: write_state(new, place.kept))
-
-
-STEPS: tuple[Step, ...] = (
-    Step("table", "Table", columns.show_table, columns.take_table, "columns"),
-    Step("columns", "Columns", columns.show_columns, columns.take_columns, "secret"),
-    Step("secret", "Secret", model.show_secret, model.take_secret, "model"),
-    Step("model", "Model", model.show_model, model.take_model, "model"),
-    Step("question", "Question", question.show_question, question.take_question, "question"),
-    Step("strength", "Strength", question.show_strength, question.take_strength, "release"),
-    Step("release", "Release", release.show_release, _take_release, "release"),
-    Step("downloads", "Downloads", release.show_downloads, lambda place, state, form: state, "downloads"),
+ROAD: tuple[RoadStep, ...] = (
+    RoadStep("table", "Table", columns.show_table, columns.take_table, "columns"),
+    RoadStep("columns", "Columns", columns.show_columns, columns.take_columns, "secret"),
+    RoadStep("secret", "Secret", model.show_secret, model.take_secret, "model"),
+    RoadStep("model", "Model", model.show_model, model.take_model, "model"),
+    RoadStep("question", "Question", question.show_question, question.take_question, "question"),
+    RoadStep("strength", "Strength", question.show_strength, question.take_strength, "release"),
+    RoadStep("release", "Release", release.show_release, release.take_release, "release"),
+    RoadStep("downloads", "Downloads", release.show_downloads, lambda place, state, form: state, "downloads"),
 )
-BY_NAME = {step.name: step for step in STEPS}
+BY_NAME = {step.name: step for step in ROAD}
 
 HEADERS = {
     b"content-security-policy": b"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
@@ -83,10 +82,16 @@ class Desk:
     A state is frozen, so that who looks at a page does not wait for what another tab asked for.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, framework: Path | None = None) -> None:
         self.place = place
         self.state = read_state(place.kept)
         self._changing = threading.Lock()
+        if framework is not None:
+            read_framework(framework)
+            given = str(user_path(framework).resolve())
+            if self.state.framework != given:
+                old = self.state
+                self.keep(State(framework=given, given=True, table=old.table, releases=old.releases))
 
     def keep(self, state: State) -> None:
         """Take a new state, once it is on the disk."""
@@ -124,49 +129,46 @@ class Desk:
         return name if form.text("act") else step.then  # a button with an act stays on its page
 
 
-def whole_page(step: Step, state: State, body: Html, form: Form) -> Html:
+def whole_page(step: RoadStep, state: State, body: Html, form: Form) -> Html:
     """A page with the road above it, and what was refused before all else."""
-    links = [
-        element(
-            "li",
-            element("a", each.title, href=f"/{each.name}", aria_current="step" if each is step else None)
-            if each is step or not lacking(state, each.name)
-            else element("span", each.title, class_="soft"),
-        )
-        for each in STEPS
-    ]
-    alert = [_alert(name, error) for name, error in form.problems.items()]
-    main = element("main", element("h1", step.title), *alert, body, id="main")
+    links: list[Html] = []
+    for each in ROAD:
+        if each is step or not lacking(state, each.name):
+            here = "step" if each is step else None
+            links.append(element("a", each.title, href=f"/{each.name}", aria_current=here))
+        else:
+            links.append(element("span", each.title, class_="soft"))
+    alerts: list[Html] = []
+    for field, error in form.problems.items():
+        where = element("a", "Go to the field", href=f"#{field}") if field else refusal(error)
+        told = element("div", element("strong", "Refused. "), where)
+        alerts.append(element("div", told, role="alert", class_="alert", tabindex="-1", id="alert"))
     skip = element("a", "Skip to the page", href="#main", class_="skip")
-    road = element("nav", element("ol", *links, class_="road"), aria_label="Steps")
-    return bare_page(f"{step.title}{' (refused)' if form.problems else ''} - bnpriv", skip, road, main)
-
-
-def _alert(field: str, error: BnprivError) -> Html:
-    """That something was refused: a link to its field, or the refusal itself where no field caused it."""
-    link = element("a", "Go to the field", href=f"#{field}") if field else refusal(error)
-    told = element("div", element("strong", "Refused. "), link)
-    return element("div", told, role="alert", class_="alert", tabindex="-1", id="alert")
+    road = element("ol", *(element("li", link) for link in links), class_="road")
+    return bare_page(
+        f"{step.title}{' (refused)' if form.problems else ''}",
+        skip,
+        element("nav", road, aria_label="Steps"),
+        element("main", element("h1", step.title), *alerts, body, id="main"),
+    )
 
 
 def plain_page(title: str, said: Html | str, status: int = 200) -> Response:
     """A page that is no step of the road."""
-    main = element("main", element("h1", title), said if isinstance(said, Html) else element("p", said))
-    return HTMLResponse(bare_page(f"{title} - bnpriv", main), status)
+    told = said if isinstance(said, Html) else element("p", said)
+    return HTMLResponse(bare_page(title, element("main", element("h1", title), told)), status)
+
+
+PAGE_HEAD = Html(
+    '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    '<meta name="color-scheme" content="light dark"><link rel="stylesheet" href="/static/app.css">'
+    '<script src="/static/app.js" defer></script><link rel="icon" href="data:,">'
+)
 
 
 def bare_page(title: str, *body: str) -> Html:
     """A page with our style and script, which are files of the server."""
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", title),
-        Html('<link rel="stylesheet" href="/static/app.css">'),
-        Html('<script src="/static/app.js" defer></script>'),
-        Html('<link rel="icon" href="data:,">'),
-    )
+    head = element("head", PAGE_HEAD, element("title", f"{title} - bnpriv"))
     inner = element("body", element("div", *body, class_="bnpriv page app"))
     return Html(f"<!doctype html>\n{element('html', head, inner, lang='en')}\n")
 
@@ -187,19 +189,18 @@ class Guard:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request, or refuse it; there are no sockets."""
-        if scope["type"] != "http":
-            return
 
         async def sent(message: Any) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*({**HEADERS, **dict(message["headers"])}.items())]
+                message["headers"] = list({**HEADERS, **dict(message["headers"])}.items())
             await send(message)
 
-        await self.answer(Request(scope))(scope, receive, sent)
+        if scope["type"] == "http":
+            await self.answer(Request(scope))(scope, receive, sent)
 
     def answer(self, request: Request) -> Any:
         """What answers a request: the application only where it has the cookie."""
-        host = request.headers.get("host", "")
+        host, site = request.headers.get("host", ""), request.headers.get("sec-fetch-site", "none")
         if host not in self.hosts:
             return plain_page("Refused", "The host of the address must be 127.0.0.1 or localhost.", 403)
         if request.method not in ("GET", "HEAD") and request.headers.get("origin") != f"http://{host}":
@@ -210,7 +211,7 @@ class Guard:
             answer.headers.update({"refresh": "0; url=/table", "referrer-policy": "no-referrer"})
             answer.set_cookie(self.cookie, self.token.decode(), httponly=True, samesite="strict")
             return answer
-        if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        if site not in ("same-origin", "none"):
             return plain_page("Refused", "The page must be asked for by itself.", 403)
         if not self.is_token(request.cookies.get(self.cookie, "")):
             return plain_page("Refused", "Open the address that bnpriv serve printed: it holds the token.", 403)
@@ -225,20 +226,19 @@ class Guard:
 # The application.
 # --------------------------------------------------------------------------------------------------
 
+STATIC = {"app.css": "text/css", "app.js": "text/javascript"}
 
-def application(desk: Desk, *, token: str, port: int, most_bytes: int = MOST_BYTES) -> Guard:
+
+def application(desk: Desk, *, token: str, port: int, most_bytes: int = MOST_UPLOAD) -> Guard:
     """The application of one session."""
 
     def known(request: Request) -> str:
-        if request.path_params["step"] not in BY_NAME:
+        if (name := request.path_params.get("step", "table")) not in BY_NAME:
             raise HTTPException(404)
-        return request.path_params["step"]
+        return name
 
     def answered(made: Html | str, status: int = 200) -> Response:
         return HTMLResponse(made, status) if isinstance(made, Html) else RedirectResponse(f"/{made}", 303)
-
-    def home(request: Request) -> Response:
-        return answered("table")
 
     def show(request: Request) -> Response:
         return answered(desk.page(known(request)))
@@ -254,60 +254,42 @@ def application(desk: Desk, *, token: str, port: int, most_bytes: int = MOST_BYT
 
     def download(request: Request) -> Response:
         name, content = release.download(desk.place, desk.state, **request.path_params)
-        plain = "".join(each if each.isascii() and (each.isalnum() or each in "-_.") else "_" for each in name)
-        headers = {"content-disposition": f'attachment; filename="{plain}"'}
+        headers = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(content, media_type="application/octet-stream", headers=headers)
 
     def static(request: Request) -> Response:
-        name, style = request.path_params["name"], "body{margin:0}\n" + html.style()
-        if name not in ("app.css", "app.js"):
+        if (name := request.path_params["name"]) not in STATIC:
             raise HTTPException(404)
         text = files("bnpriv.app").joinpath(name).read_text(encoding="utf-8")
-        css = name.endswith("css")
-        return Response(f"{style}\n{text}" if css else text, media_type="text/css" if css else "text/javascript")
+        first = f"body{{margin:0}}\n{html.style()}\n" if name == "app.css" else ""
+        return Response(first + text, media_type=STATIC[name])
 
     def refused(request: Request, error: Any) -> Response:
         return plain_page("Refused", refusal(error), 404)
 
-    def refused_field(request: Request, wrong: Any) -> Response:
-        return HTMLResponse(refusal(wrong.error), 422)
-
-    def no_page(request: Request, error: Any) -> Response:
+    def missing(request: Request, error: Any) -> Response:
         return plain_page("Not found", "There is no such page.", error.status_code)
 
-    def failed(request: Request, error: Exception) -> Response:
+    def failed(request: Request, error: Any) -> Response:
         # what it says may hold a value of the table: only its kind is told
         told = f"Something went wrong that bnpriv does not know: {visible(type(error).__name__)}. "
         return plain_page("Failed", f"{told}What was charged stands in the ledger.", 500)
 
     routes = [
-        Route("/", home),
+        Route("/", show),
         Route("/static/{name}", static),
         Route("/strength/live", live),
         Route("/download/{which}/{name}", download),
         Route("/{step}", show),
         Route("/{step}", take, methods=["POST"]),
     ]
-    handlers: Any = {BnprivError: refused, FieldError: refused_field, HTTPException: no_page, Exception: failed}
+    handlers: Any = {BnprivError: refused, HTTPException: missing, Exception: failed}
     return Guard(Starlette(routes=routes, exception_handlers=handlers), token=token, port=port)
 
 
 # --------------------------------------------------------------------------------------------------
 # From the start to the end.
 # --------------------------------------------------------------------------------------------------
-
-
-def opened_desk(place: Place, framework: Path | None) -> Desk:
-    """The session of a folder, with a framework file that is given or the one it had."""
-    desk = Desk(place)
-    if framework is not None:
-        from bnpriv.io.framework_file import read_framework
-
-        read_framework(framework)
-        given, old = str(user_path(framework).resolve()), desk.state
-        if old.framework != given:
-            desk.keep(State(framework=given, given=True, table=old.table, releases=old.releases))
-    return desk
 
 
 def serve(framework: Path | None, ledger: str, port: int, *, told: Callable[[str], None], browser: bool = True) -> None:
@@ -332,7 +314,9 @@ def serve(framework: Path | None, ledger: str, port: int, *, told: Callable[[str
             shutil.rmtree(uploads, ignore_errors=True)  # of one that was ended by force
             uploads.mkdir(mode=0o700)
         end.callback(shutil.rmtree, uploads, ignore_errors=True)
-        desk = opened_desk(Place(folder=Path.cwd(), kept=kept, uploads=uploads, ledger=ledger), framework)
+        if (file := ledger_file(ledger)) is not None and file.exists():
+            Ledger.open(ledger)  # what is no ledger is refused now, and not when something is to be charged
+        desk = Desk(Place(folder=Path.cwd(), kept=kept, uploads=uploads, ledger=ledger), framework)
         listening = end.enter_context(bound(port))
         port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
         address = f"http://127.0.0.1:{port}/?token={token}"
@@ -358,11 +342,9 @@ def alone(kept: Path) -> Generator[None]:
         try:
             lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.Error as error:
-            raise FileError(
-                "one page at a time serves a ledger, from a folder that can be written",
-                found="another that is open" if "locked" in str(error) else str(error),
-                remedy="Use that one, or end it; or name another ledger: --ledger.",
-            ) from None
+            found = "another that is open" if "locked" in str(error) else str(error)
+            remedy = "Use that one, or end it; or name another ledger: --ledger."
+            raise FileError("one page serves a ledger, from a folder to write in", found=found, remedy=remedy) from None
         yield
 
 

@@ -24,22 +24,7 @@ from bnpriv.core.queries.base import Query, normal_form
 from bnpriv.core.schema import Column, Schema
 from bnpriv.core.secrets import Secret
 from bnpriv.errors import BnprivError, FileError, FrameworkError, QueryError, SecretError, SizeError
-from bnpriv.io.framework_sections import (
-    NOTION_LEVELS,
-    binned,
-    coarsened,
-    declared_network,
-    declared_records,
-    grid_steps,
-    network_paths,
-    note_other_level,
-    only_its_own,
-    record_paths,
-    secret_of_continuous,
-    secret_of_parameter,
-    secret_of_table,
-    value_law,
-)
+from bnpriv.io import framework_sections as sections
 from bnpriv.io.framework_text import MOST_FRAMEWORK_BYTES, category_text
 from bnpriv.io.networks.files import path_text, read_text
 from bnpriv.io.query_text import parse_query
@@ -341,10 +326,10 @@ def read_hidden(path: str | os.PathLike[str]) -> tuple[Framework | tuple[Secret,
                 key="notion",
             )
         )
-    network = problems.tried(declared_network, root, "dataset", None) if modelled else None
+    network = problems.tried(sections.declared_network, root, "dataset", None) if modelled else None
     schema, _ = _schema(root, "dataset")
     note_queries(root, schema)
-    secrets = _secrets(root, _sections(root, "protect"), secret_of_table)
+    secrets = _secrets(root, _sections(root, "protect"), sections.secret_of_table)
     note_unfit_properties(secrets, schema)
     _decisions(root)
     problems.settle(root.label)
@@ -468,8 +453,8 @@ def framework_files(path: str | os.PathLike[str]) -> list[Path]:
     found = [user_path(path)]
     with suppress(BnprivError):
         network = _load(path).section("network")
-        found += network_paths(network)
-        found += record_paths(network)
+        found += sections.network_paths(network)
+        found += sections.record_paths(network)
     return found
 
 
@@ -508,9 +493,9 @@ def _notion(root: TomlTable) -> str:
             "notion must be a text", found="none" if given is None else kind_of(given), remedy=_NOTIONS, key="notion"
         )
     notion = root.string("notion")
-    if notion not in NOTION_LEVELS:
+    if notion not in sections.NOTION_LEVELS:
         raise root.refusal(
-            f"notion must be {listing(map(repr, NOTION_LEVELS))}",
+            f"notion must be {listing(map(repr, sections.NOTION_LEVELS))}",
             found=repr(notion[:80]),
             remedy="Other notions are declared in Python.",
             key="notion",
@@ -532,7 +517,7 @@ def _chain(root: TomlTable, source: str | None, network: Network | None) -> Valu
     problems = root.problems
     part = problems.tried(root.section, "chain", ("transition", "initial", "length", "states"))
     if part is not None:
-        problems.tried(only_its_own, part, network)
+        problems.tried(sections.only_its_own, part, network)
     chain = None if part is None else problems.tried(_markov_chain, part)
     schema, _ = _schema(root, "value")
     note_queries(root, schema)
@@ -552,21 +537,27 @@ def _markov_chain(part: TomlTable) -> MarkovChain:
 def _over_network(root: TomlTable, notion: str | None, source: str | None, given: Network | None) -> Framework | None:
     """Return the framework over a network; None if something in the file keeps it from being made."""
     problems = root.problems
-    network = problems.tried(declared_network, root, notion or "distributional", given)
+    network = problems.tried(sections.declared_network, root, notion or "distributional", given)
     schema, independent = _schema(root, notion or "distributional")
     note_queries(root, schema)
     protect = _sections(root, "protect")
     laws = _laws(root, network, schema)
     if notion is None:
         return None
-    secret = secret_of_table if notion == "dataset" else secret_of_parameter
+    secret = sections.secret_of_table if notion == "dataset" else sections.secret_of_parameter
     if network is not None and not network.states and notion == "distributional":
-        secret = secret_of_continuous
+        secret = sections.secret_of_continuous
     secrets = _secrets(root, protect, secret)
-    if not protect or note_other_level(root, notion, network) or network is None or schema is None or not secrets:
+    if (
+        not protect
+        or sections.note_other_level(root, notion, network)
+        or network is None
+        or schema is None
+        or not secrets
+    ):
         return None
 
-    public = problems.tried(declared_records, root, network, schema) if notion == "dataset" else None
+    public = problems.tried(sections.declared_records, root, network, schema) if notion == "dataset" else None
 
     def made(hidden: Mapping[str, Any], known: DeclaredLaws | None) -> AttributeFramework:
         told = source or _NO_SOURCE
@@ -670,12 +661,12 @@ def _column(part: TomlTable, notion: str) -> Column:
                 raise part.refusal(
                     "categories must be a list", found=kind_of(categories), remedy='Write ["a", "b"].', key="categories"
                 )
-            return Categorical(cast("list[str]", categories), coarsen=coarsened(part), missing=missing)
+            return Categorical(cast("list[str]", categories), coarsen=sections.coarsened(part), missing=missing)
         if kind == "binned":
-            return binned(part, missing)
+            return sections.binned(part, missing)
         if kind == "integer":
             return Integer(*part.needs("lower", "upper"), missing=missing)
-        steps = grid_steps(part)
+        steps = sections.grid_steps(part)
         usual = {} if steps is None else {"steps": steps}
         return Real(*part.needs("lower", "upper"), missing=missing, **usual)
 
@@ -727,7 +718,7 @@ def _law(part: TomlTable, column: Column) -> DeclaredLaw:
         known = {category_text(category): category for category in categories}
         return {known.get(key, key): mass for key, mass in cast("dict[str, float]", given).items()}
     if kind == "values":
-        return value_law(part, column)
+        return sections.value_law(part, column)
     ends = listed_or_none(given)
     if ends is None or len(ends) != 2:
         raise part.refusal("normal must be a mean and a standard deviation", found=kind_of(given), remedy=_NORMAL)

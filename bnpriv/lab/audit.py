@@ -61,6 +61,12 @@ LEAST_CLAIM, MOST_CLAIM, GRID_STEPS, CLAIM_STEPS = 1e-3, 30.0, 80, 40
 STREAM = 20_311
 """Goes into every seed, so that secrets are drawn by other numbers than an audited function with the same seed uses."""
 
+FACTS_OF_AUDITS = (
+    *("audited", "protected", "secrets", "verdict", "bound", "confidence", "epsilon", "delta", "outputs", "stopped"),
+    *("power", "power_of"),
+)
+"""What JSON holds of an audit beside its trail."""
+
 DrawsOutputs = Callable[[Secrets, np.random.Generator], FloatArray]
 """From the secrets of some runs to their outputs, of shape (runs, numbers)."""
 
@@ -194,21 +200,6 @@ class Audit(Shown):
             if self.exceeds
             else "Next: more runs= (--runs) see smaller excesses; bp.verify replays the proof of a calibration."
         )
-        data: dict[str, object] = {
-            "audited": self.audited,
-            "protected": self.protected,
-            "secrets": self.secrets,
-            "verdict": self.verdict,
-            "bound": self.bound,
-            "confidence": self.confidence,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "outputs": self.outputs,
-            "stopped": self.stopped,
-            "power": self.power,
-            "power_of": self.power_of,
-            "trail": [list(each) for each in self.trail],
-        }
         return Document(
             kind="audit",
             headline=("Audit of ", Code(self.audited), f": epsilon above {lower_text(self.bound)}{claim}"),
@@ -225,7 +216,7 @@ class Audit(Shown):
             number=f"{self.bound:g}",
             facts=(fact("Secrets", secrets), fact("Seen", counted), fact("Power", self._power_text)),
             answer=later(lambda: (_figure(self), Paragraph(NO_PROOF))),
-            data=data,
+            data={name: getattr(self, name) for name in FACTS_OF_AUDITS} | {"trail": [*map(list, self.trail)]},
         )
 
     def __repr__(self) -> str:

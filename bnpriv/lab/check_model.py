@@ -343,6 +343,8 @@ class ModelCheck(Shown):
         """Return the rows that the data contradict, and how far."""
         shown = [row for row in self.rows if row.model == self.best_model]
         whole = set(self.surviving) - set(self.incomplete)
+        mend = "give models the edges that they lack" if self.surviving else "mend these rows"
+        following = "bp.plan(...)" if whole else f"{mend}, or add a model that fits"
         table = Table(
             caption="Rows of the network under the best model, the most doubtful first",
             header=("row", "observations", "adjusted p", "", "farthest"),
@@ -358,8 +360,7 @@ class ModelCheck(Shown):
                 *(f"{row.row}: {row.finding}" for row in shown[:ROWS_PRINTED] if row.adjusted <= self.level),
                 *([*self._notes()][:-1]),
                 *(edge.sentence(self.models, self.level) for edge in self.edges[:ROWS_PRINTED]),
-                "What is not contradicted is not thereby true. "
-                + ("Next: bp.plan(...)." if whole else f"Next: {self._mend}, or add a model that fits."),
+                f"What is not contradicted is not thereby true. Next: {following}.",
             ),
             answer=(
                 *((table,) if shown else ()),
@@ -378,10 +379,6 @@ class ModelCheck(Shown):
                 "edges": [asdict(edge) for edge in self.edges],
             },
         )
-
-    @property
-    def _mend(self) -> str:
-        return "give models the edges that they lack" if self.surviving else "mend these rows"
 
     def _line(self, row: RowCheck) -> tuple[str, ...]:
         contradicted = "contradicted" if row.adjusted <= self.level else ""
@@ -597,14 +594,13 @@ class EdgeShown:
     chance: float | None = None
 
     @property
-    def sentence(self) -> str:
-        """What the table shows, in one sentence; empty without a table."""
+    def in_words(self) -> tuple[str, str, str]:
+        """Whether the table shows it, by how many times it moves odds, and the chance; empty without a table."""
         if self.strength is None or self.chance is None:
-            return ""
-        chance = chance_text(max(self.chance, sys.float_info.min))
+            return "", "", ""
         shown = "shown" if self.chance <= LEVEL_SHOWN else "not shown"
-        moves = f"moves odds by up to {number_text(self.strength, 3)} times"
-        return f"{shown}: {moves}; as much comes by chance with probability {chance}"
+        moves, chance = f"{number_text(self.strength, 3)} times", max(self.chance, sys.float_info.min)
+        return shown, moves, chance_text(float(f"{chance:.2g}"))
 
 
 def edges_shown(framework: Framework) -> dict[tuple[str, str], EdgeShown]:

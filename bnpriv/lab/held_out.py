@@ -205,15 +205,8 @@ class HeldOut(Shown):
     @property
     def data(self) -> Json:
         """It as plain values."""
-        return {
-            "mechanism": str(self.calibration.mechanism),
-            "draws": self.draws,
-            "broken": self.broken,
-            "confidence": self.confidence,
-            "among": self.among,
-            "share": self.share,
-            "needed": self.needed,
-        }
+        counted = ("draws", "broken", "confidence", "among", "share", "needed")
+        return {"mechanism": str(self.calibration.mechanism), **{name: getattr(self, name) for name in counted}}
 
     def __repr__(self) -> str:
         return f"HeldOut(draws={self.draws}, broken={self.broken}, share={self.share:.3g})"

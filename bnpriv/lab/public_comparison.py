@@ -6,10 +6,12 @@ docs/claims/public_comparison.md has the proof that a true model is contradicted
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -436,7 +438,15 @@ def compare_with_public(
 
 
 def compared(framework: Framework, public: object, query: Query, best: Calibration | None) -> PublicComparison:
-    """The comparison for a calibration that is there."""
+    """The comparison for a calibration that is there; with a file it is kept until the file changes."""
+    if not (isinstance(public, (str, Path)) and os.path.isfile(public)):
+        return _compared(framework, public, query, best)
+    file = os.stat(public)
+    key = query, best, str(public), file.st_mtime_ns, file.st_size
+    return framework.kept.latest("public files", key, 8, lambda: _compared(framework, public, query, best))
+
+
+def _compared(framework: Framework, public: object, query: Query, best: Calibration | None) -> PublicComparison:
     notion_of(framework).record_law(framework, query, 0)  # refused where there is none
     evidence, given = laws(framework, query), cast(Any, framework)
     if isinstance(evidence, Refusal):

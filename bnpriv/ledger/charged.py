@@ -367,7 +367,8 @@ def charged_before(
         If nothing was charged under the key, or something else, or its answer was not stored, or the file is not there.
     """
     if key not in account.ledger.book(account.account).keys:
-        raise LedgerError("a release is in the ledger once it is charged", found="no charge", remedy="Ask once more.")
+        found = "none: it was not charged"
+        raise LedgerError("a release is in the ledger once it is charged", found=found, remedy="Ask once more.")
     if isinstance(asked, Calibration):
         return _charged(asked, None, None, account, key)
     receipt = account.ledger.charge(account.account, _table_entry(asked).to_json(), admit=account.admit, key=key)

@@ -15,21 +15,7 @@ from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, Kind, weakest
 from bnpriv.core.distributions import Atoms, magnitude
 from bnpriv.core.noise import Gaussian, Laplace, NoNoise
 from bnpriv.errors import ParameterError
-from bnpriv.loss import views
-from bnpriv.loss.moments import (
-    LaplaceSums,
-    beyond_orders,
-    laplace_cells,
-    least_deviation,
-    least_rho,
-    line_pair,
-    log_moment_bounds,
-    loss_cells,
-    moments_beyond,
-    near_zero,
-    with_error,
-    without_largest,
-)
+from bnpriv.loss import moments, views
 from bnpriv.loss.views import LossCells, kullback_leibler, level_of, number_of, share_of
 from bnpriv.render.document import Document, Figure, Section, Table, json_number
 from bnpriv.render.figures import axes, line_chart, share_chart
@@ -438,7 +424,7 @@ class PrivacyLoss(Shown):
     @cached_property
     def cells(self) -> LossCells:
         """Return the sets of outputs by which the views are worked out."""
-        return loss_cells(self.noise, self.first, self.second)
+        return moments.loss_cells(self.noise, self.first, self.second)
 
     # --- the largest loss, and what is left of it where rare outputs do not count ------------------------------------
 
@@ -562,14 +548,14 @@ class PrivacyLoss(Shown):
         if isinstance(self.noise, Gaussian):
             return self._integrated(self.noise, order - 1)
         powers = np.array([order - 1])
-        low, high = (float(with_error(self.cells, powers, up=up)[0]) / (order - 1) for up in (False, True))
+        low, high = (float(moments.with_error(self.cells, powers, up=up)[0]) / (order - 1) for up in (False, True))
         low, high = (low, high) if order > 1 else (high, low)
         return self._bound(max(0.0, low), max(0.0, high))
 
     def _integrated(self, noise: Gaussian, power: float) -> Bound:
         """Return the Renyi divergence of the order 1 + power by a quadrature of its own, which no cells bound."""
-        line_pair(self.first, self.second)
-        ends = log_moment_bounds(self.first, self.second, noise.scales[0], power)
+        moments.line_pair(self.first, self.second)
+        ends = moments.log_moment_bounds(self.first, self.second, noise.scales[0], power)
         low, high = sorted(end / (power or 1.0) for end in ends)
         return Bound(max(0.0, low), max(0.0, high), weakest(("certified", self.kind)))
 
@@ -646,7 +632,7 @@ class PrivacyLoss(Shown):
         largest_order = number_of("the largest order", largest_order, above=1.0)
         share, cells = share_of(set_aside), self.cells
         if share > 0:
-            kept = [without_largest(cells, part * share) for part in PARTS_SET_ASIDE]
+            kept = [moments.without_largest(cells, part * share) for part in PARTS_SET_ASIDE]
             most = min(self._least_rho(each, xi, largest_order)[1] for each in (cells, *kept))
             return Bound(0.0, most, weakest(("certified", self.kind)))
         low, high = self._least_rho(cells, xi, largest_order)
@@ -664,12 +650,12 @@ class PrivacyLoss(Shown):
 
     def _least_rho(self, cells: LossCells, xi: float, largest_order: float) -> tuple[float, float]:
         deviation = self._deviation if cells.tails else None
-        return least_rho(
-            lambda powers: with_error(cells, powers, up=False),
-            lambda powers: with_error(cells, powers, up=True),
+        return moments.least_rho(
+            lambda powers: moments.with_error(cells, powers, up=False),
+            lambda powers: moments.with_error(cells, powers, up=True),
             xi,
             largest_order,
-            lambda order: beyond_orders(cells, (self.first, self.second), deviation, xi, order),
+            lambda order: moments.beyond_orders(cells, (self.first, self.second), deviation, xi, order),
             ORDER_PRECISION if cells.points else GRID_PRECISION,
         )
 
@@ -682,12 +668,12 @@ class PrivacyLoss(Shown):
         mean = self._mean_by_cells
         if not math.isfinite(mean.upper):
             return MeanConcentrated(mean, self._bound(math.inf, math.inf))
-        low, high = least_deviation(
-            lambda powers: with_error(self.cells, powers, up=False),
-            lambda powers: with_error(self.cells, powers, up=True),
+        low, high = moments.least_deviation(
+            lambda powers: moments.with_error(self.cells, powers, up=False),
+            lambda powers: moments.with_error(self.cells, powers, up=True),
             (mean.lower, mean.upper),
-            near_zero(self.cells, mean),
-            lambda power: moments_beyond(self.cells, (self.first, self.second), self._deviation, power),
+            moments.near_zero(self.cells, mean),
+            lambda power: moments.moments_beyond(self.cells, (self.first, self.second), self._deviation, power),
             ORDER_PRECISION if self.cells.points else GRID_PRECISION,
         )
         return MeanConcentrated(self.kullback_leibler, self._bound(low, max(low, high)))
@@ -736,11 +722,11 @@ class PrivacyLoss(Shown):
         return self.noise.scales[0] if isinstance(self.noise, Gaussian) else None
 
     @cached_property
-    def _laplace(self) -> LaplaceSums | None:
+    def _laplace(self) -> moments.LaplaceSums | None:
         """Return what the laws weigh with Laplace noise, whatever is asked of it; None for other noise."""
         if not isinstance(self.noise, Laplace):
             return None
-        return LaplaceSums.of(line_pair(self.first, self.second), self.noise.scales[0])
+        return moments.LaplaceSums.of(moments.line_pair(self.first, self.second), self.noise.scales[0])
 
     def _cut(self, level: float) -> LossCells:
         """Return the cells; with Laplace noise cut where the loss passes a level, which then is no source of error."""
@@ -748,7 +734,7 @@ class PrivacyLoss(Shown):
         if sums is None:
             return self.cells
         room = 4 * sums.error
-        return laplace_cells(sums, (level - room, level + room) if math.isfinite(level) else ())
+        return moments.laplace_cells(sums, (level - room, level + room) if math.isfinite(level) else ())
 
     def _ends(self, view: Callable[[FloatArray, FloatArray], FloatArray], cells: LossCells) -> tuple[float, float]:
         """Return both ends of a view that grows with the first masses and falls with the second."""

@@ -8,20 +8,6 @@ from dataclasses import replace
 
 from bnpriv.render import document as doc, html
 from bnpriv.render.as_text import document_text, inline as plain
-from bnpriv.render.document import (
-    Block,
-    Cell,
-    Document,
-    Fact,
-    Facts,
-    Inline,
-    Live,
-    Paragraph,
-    Section,
-    Text,
-    fact,
-    parts_of,
-)
 from bnpriv.render.figures import heat_legend, heat_map
 from bnpriv.render.html import TAG, Html, element, join
 from bnpriv.text import shorten, visible
@@ -29,7 +15,7 @@ from bnpriv.text import shorten, visible
 LONGEST_TITLE = 120
 
 
-def document_page(document: Document) -> Html:
+def document_page(document: doc.Document) -> Html:
     """Return a page that loads nothing and runs no script but that of its live parts."""
     scripts = dict.fromkeys(part.script for part in _live((*document.answer, *document.sections)))
     title = visible(document.title) or plain(document.headline)
@@ -37,7 +23,7 @@ def document_page(document: Document) -> Html:
     return html.page(shorten(title, LONGEST_TITLE), body, script="\n".join(scripts))
 
 
-def document_card(document: Document) -> Html:
+def document_card(document: doc.Document) -> Html:
     """Return what a notebook shows, without scripts: what is printed and the drawings, with the rest folded."""
     still = _still(document)
     if not document.short:
@@ -56,7 +42,7 @@ def document_card(document: Document) -> Html:
     return html.fragment(marked(join(opened, folded)))
 
 
-def inline(text: Text) -> Html:
+def inline(text: doc.Text) -> Html:
     """Return a text as markup.
 
     Examples
@@ -65,10 +51,10 @@ def inline(text: Text) -> Html:
     >>> print(inline(("a < ", Name("b"))))
     a &lt; <bdi class="name">b</bdi>
     """
-    return join(*map(_part, parts_of(text)))
+    return join(*map(_part, doc.parts_of(text)))
 
 
-def _part(part: Inline) -> Html:
+def _part(part: doc.Inline) -> Html:
     match part:
         case doc.Name(text, most):
             return html.name(text, most)
@@ -84,20 +70,20 @@ def _part(part: Inline) -> Html:
             return html.escape(part)
 
 
-def _headed(document: Document) -> list[Html]:
+def _headed(document: doc.Document) -> list[Html]:
     """Return what this is, and the finding."""
     kicker = f"bnpriv {document.kind}" if document.kicker is None else document.kicker
     parts = [element("p", inline(kicker), class_="kicker")] if kicker else []
     return [*parts, element("h1", inline(document.headline))]
 
 
-def _lead(document: Document, text: Text) -> Html:
+def _lead(document: doc.Document, text: doc.Text) -> Html:
     """Return what stands behind the finding, after the verdict in a coloured word."""
     verdict = (html.badge(document.verdict, document.tone), " ") if document.verdict else ()
     return element("p", *verdict, inline(text), class_="lead")
 
 
-def _body(document: Document) -> Iterable[Html]:
+def _body(document: doc.Document) -> Iterable[Html]:
     parts = _headed(document)
     if document.lead or document.verdict:
         parts.append(_lead(document, document.lead))
@@ -113,36 +99,36 @@ def _body(document: Document) -> Iterable[Html]:
     return (answer, element("div", *sections, class_="sections"))
 
 
-def _live(blocks: Iterable[Block]) -> Iterable[Live]:
+def _live(blocks: Iterable[doc.Block]) -> Iterable[doc.Live]:
     for part in blocks:
-        if isinstance(part, Live):
+        if isinstance(part, doc.Live):
             yield part
-        elif isinstance(part, Section):
+        elif isinstance(part, doc.Section):
             yield from _live(part.blocks)
 
 
-def _still(document: Document) -> Document:
+def _still(document: doc.Document) -> doc.Document:
     """Return a document in which words take the place of what moves."""
 
-    def still(blocks: Iterable[Block]) -> Iterable[Block]:
+    def still(blocks: Iterable[doc.Block]) -> Iterable[doc.Block]:
         for part in blocks:
-            if isinstance(part, Section):
+            if isinstance(part, doc.Section):
                 inner = tuple(still(part.blocks))
                 if inner:
                     yield replace(part, blocks=inner)
-            elif not isinstance(part, Live):
+            elif not isinstance(part, doc.Live):
                 yield part
             elif part.words:
-                yield Paragraph(part.words, soft=True)
+                yield doc.Paragraph(part.words, soft=True)
 
-    sections = tuple(part for part in still(document.sections) if isinstance(part, Section))
+    sections = tuple(part for part in still(document.sections) if isinstance(part, doc.Section))
     return replace(document, answer=tuple(still(document.answer)), sections=sections)
 
 
-def block(made: Block, depth: int = 2) -> Html:
+def block(made: doc.Block, depth: int = 2) -> Html:
     """A block as markup; `depth` is that of its heading if it has one."""
     match made:
-        case Paragraph():
+        case doc.Paragraph():
             return element("p", inline(made.text), class_="small soft" if made.soft else None)
         case doc.Big():
             return element("p", made.text, class_="big")
@@ -162,9 +148,9 @@ def block(made: Block, depth: int = 2) -> Html:
         case doc.Figure():
             caption = element("figcaption", inline(made.caption), class_="small soft") if made.caption else Html()
             return element("figure", made.drawing, caption)
-        case Live():
+        case doc.Live():
             return made.body
-        case Section():
+        case doc.Section():
             inner = [block(part, depth + 1) for part in made.blocks]
             heading = element(f"h{min(depth, 4)}", inline(made.title))
             if not made.folded:
@@ -173,14 +159,14 @@ def block(made: Block, depth: int = 2) -> Html:
             return element("section", folded, id=made.id)
 
 
-def _answer(row: Fact) -> Html:
+def _answer(row: doc.Fact) -> Html:
     if len(row.lines) == 1:
         return inline(row.lines[0])
     return join(*(element("div", inline(line)) for line in row.lines))
 
 
-def _cell(cell: Text | Cell) -> Html:
-    if not isinstance(cell, Cell):
+def _cell(cell: doc.Text | doc.Cell) -> Html:
+    if not isinstance(cell, doc.Cell):
         return inline(cell)
     note = element("div", inline(cell.note), class_="small soft witness") if cell.note else Html()
     return join(inline(cell.text), note, cell.drawing)
@@ -254,14 +240,17 @@ def words_in(text: str) -> list[str]:
     return [word for word in WORDS if word in found]
 
 
-def with_words(document: Document) -> Document:
+def with_words(document: doc.Document) -> doc.Document:
     """A document with the words that it holds explained in a last section."""
     text = document_text(document)
     words = words_in(" ".join([text, *map(WORDS.__getitem__, words_in(text))]))
     if not words or any(section.id == "words" for section in document.sections):
         return document
-    section = Section(
-        title="Words", blocks=(Facts(tuple(fact(word, WORDS[word]) for word in words)),), id="words", folded=True
+    section = doc.Section(
+        title="Words",
+        blocks=(doc.Facts(tuple(doc.fact(word, WORDS[word]) for word in words)),),
+        id="words",
+        folded=True,
     )
     return replace(document, sections=(*document.sections, section))
 

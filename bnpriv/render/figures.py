@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
+from bnpriv import text as texts
 from bnpriv.errors import MissingExtraError
 from bnpriv.render import html
 from bnpriv.render.html import (
@@ -23,16 +24,6 @@ from bnpriv.render.html import (
     legend,
     name,
     rect,
-)
-from bnpriv.text import (
-    MOST_SPELLED,
-    name_text,
-    number_text,
-    percent_text,
-    rough_text,
-    shorten,
-    upper_percent,
-    visible,
 )
 
 if TYPE_CHECKING:
@@ -176,8 +167,8 @@ def ticks(low: float, high: float, *, least: float = 0.0, signed: bool = False) 
 def _tick(value: float, digits: int, signed: bool) -> str:
     if value == 0:
         return "0"
-    spelled = digits <= 9 and abs(value) < MOST_SPELLED
-    text = f"{abs(value):,.{digits}f}" if spelled else number_text(abs(value))
+    spelled = digits <= 9 and abs(value) < texts.MOST_SPELLED
+    text = f"{abs(value):,.{digits}f}" if spelled else texts.number_text(abs(value))
     return f"-{text}" if value < 0 else f"+{text}" if signed else text
 
 
@@ -273,7 +264,7 @@ def two_laws(plotted: TwoLaws) -> Html:
         parts.append(html.line((SIDE_MARGIN, base), (FIGURE_WIDTH - SIDE_MARGIN, base), "grid"))
         for value, label in marks:
             parts.append(html.line((at(value), base), (at(value), base + 5), "grid"))
-            parts.append(html.text((inside(at(value)), base + 22), shorten(visible(label), 12), "tick"))
+            parts.append(html.text((inside(at(value)), base + 22), texts.shorten(texts.visible(label), 12), "tick"))
         base += FOOT
     parts.append(html.text((FIGURE_WIDTH / 2, base + 20), plotted.across, "axis"))
     size = (FIGURE_WIDTH, base + AXIS_WORDS)
@@ -327,7 +318,7 @@ class TwoCurves:
     @property
     def ticks(self) -> Sequence[str]:
         """Return what stands at the values."""
-        return self.labels or [number_text(value) for value in self.values]
+        return self.labels or [texts.number_text(value) for value in self.values]
 
 
 def two_curves(plotted: TwoCurves, across: str) -> Html:
@@ -416,7 +407,7 @@ def share_chart(points: Sequence[html.Point], *, across: str, up: str, title: st
     title, desc : str
         What it is, and what it shows in words.
     """
-    rows = [(share, percent_text(share)) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    rows = [(share, texts.percent_text(share)) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
     ends = points[0][0], points[-1][0]
     return _chart(points, ends, rows=rows, across=across, up=up, title=title, desc=desc)
 
@@ -554,7 +545,7 @@ def cut_text(span: float, reach: float) -> str:
     (', cut off in the drawing: 600 % of the range to either side', '')
     """
     return (
-        f", cut off in the drawing: {upper_percent(reach / span)} of the range to either side"
+        f", cut off in the drawing: {texts.upper_percent(reach / span)} of the range to either side"
         if is_cut(span, reach)
         else ""
     )
@@ -565,7 +556,7 @@ def influence_bar(nats: float, longest: float, *, title: str) -> Html:
     share = min(1.0, nats / longest) if longest else 1.0
     box = html.rect((0, 12), (max(2.0, LENGTH * share), THICK - 24), "reach")
     cut = (_mark(1),) if nats > longest else ()
-    desc = f"{rough_text(nats)} nats" if nats <= longest else "not bounded"
+    desc = f"{texts.rough_text(nats)} nats" if nats <= longest else "not bounded"
     return html.drawing((LENGTH, THICK), box, *cut, title=title, desc=desc, class_="bar", stretch=True)
 
 
@@ -576,7 +567,8 @@ def budget_bar(nats: float, budget: float, *, title: str) -> Html:
     box = (html.rect((0, 14), (max(2.0, reach), THICK - 28), "reach"),) if nats > 0 else ()
     cut = (_mark(1),) if wide * nats / budget > LENGTH else ()
     parts = (html.rect((0, 5), (wide, THICK - 10), "span"), *box, html.line((wide, 0), (wide, THICK), "middle"), *cut)
-    desc = f"{rough_text(nats) if math.isfinite(nats) else 'more than any number of'} nats of {rough_text(budget)}"
+    told = texts.rough_text(nats) if math.isfinite(nats) else "more than any number of"
+    desc = f"{told} nats of {texts.rough_text(budget)}"
     return html.drawing((LENGTH, THICK), *parts, title=title, desc=desc, class_="bar", stretch=True)
 
 
@@ -659,7 +651,7 @@ def label(text: str) -> str:
     >>> print(label("$a"))
     \$a
     """
-    return name_text(text).replace("$", r"\$")
+    return texts.name_text(text).replace("$", r"\$")
 
 
 def draw_curves(ax: Axes | None, plotted: TwoCurves, across: str) -> Axes:

@@ -19,7 +19,7 @@ from typing import Any
 from bnpriv.verify.answers import AnswerLaws
 from bnpriv.verify.changes import Moves
 from bnpriv.verify.claim import MOST_WORK, Claim, NoisyPair
-from bnpriv.verify.values import (
+from bnpriv.verify.forms import (
     INFINITE,
     ONE,
     SLACK,

@@ -12,25 +12,10 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
 
+from bnpriv.verify import forms
 from bnpriv.verify.claim import Claim, NoisyPair, shown
-from bnpriv.verify.forms import UNCOUNTED, UNDER_ALL, Form, columns_of
 from bnpriv.verify.networks import IntervalNodes
 from bnpriv.verify.normal import TAIL_WORK, curve, root_above
-from bnpriv.verify.values import (
-    DATASET,
-    INFINITE,
-    ONE,
-    SLACK,
-    VALUE,
-    ZERO,
-    Law,
-    StopError,
-    decimal,
-    merged,
-    require,
-    summed,
-    united,
-)
 
 # --------------------------------------------------------------------------------------------------
 # How far a change of columns moves the released doubles: bounds that are never too small, and tables that show them.
@@ -63,13 +48,13 @@ class Changes:
     """How far changes of columns move the weighted answer to a query about n records, in the 1-norm or the 2-norm."""
 
     def __init__(
-        self, form: Form, weights: Sequence[Fraction], n: int, spend: Callable[[int], None], norm: int = 1
+        self, form: forms.Form, weights: Sequence[Fraction], n: int, spend: Callable[[int], None], norm: int = 1
     ) -> None:
         self.form, self.weights, self.n, self.spend, self.norm = form, weights, n, spend, norm
         self.all = tuple(range(len(form.rows)))
         self.ranges, self.feeds = dict[int, tuple[Fraction, ...]](), dict[Any, set[int]]()
         self.reaches = dict[Any, WidestChange]()
-        self.read = [{name for term in row for name in columns_of(form.terms[term])} for row in form.rows]
+        self.read = [{name for term in row for name in forms.columns_of(form.terms[term])} for row in form.rows]
 
     def bound(self, moving: Collection[str], records: int) -> Fraction:
         """What no change of some columns in so many records exceeds: of the doubles, by all numbers together."""
@@ -151,11 +136,11 @@ class Changes:
     def parts(self, numbers: Iterable[int], moving: Collection[str]) -> list[set[str]]:
         """The columns of terms that some columns move, in sets none of which shares a term with another."""
         terms = {term for k in numbers for term in self.form.rows[k]}
-        return united(each for t in terms if (each := columns_of(self.form.terms[t])) & set(moving))
+        return forms.united(each for t in terms if (each := forms.columns_of(self.form.terms[t])) & set(moving))
 
     def tied(self, moving: Collection[str]) -> list[tuple[int, ...]]:
         """The numbers that some columns move, those together that move through one part."""
-        found = united(fed for part in self.parts(self.all, moving) if (fed := self.fed(part, moving)))
+        found = forms.united(fed for part in self.parts(self.all, moving) if (fed := self.fed(part, moving)))
         return [tuple(sorted(numbers)) for numbers in found]
 
     def fed(self, part: set[str], moving: Collection[str]) -> set[int]:
@@ -208,7 +193,9 @@ class Changes:
 
     def moved(self, term: int, part: set[str], moving: Collection[str]) -> bool:
         """Whether a term reads columns of a part, one of which moves."""
-        return columns_of(self.form.terms[term]) <= part and not columns_of(self.form.terms[term]).isdisjoint(moving)
+        return forms.columns_of(self.form.terms[term]) <= part and not forms.columns_of(
+            self.form.terms[term]
+        ).isdisjoint(moving)
 
 
 def added(reaches: Iterable[Any]) -> Any:
@@ -262,14 +249,14 @@ class Moves:
     def scales(self, far: Fraction) -> Decimal:
         """A distance in scales of the noise; without noise any distance is infinite."""
         if not far:
-            return ZERO
-        return decimal(far) / self.claim.scale if self.claim.scale else INFINITE
+            return forms.ZERO
+        return forms.decimal(far) / self.claim.scale if self.claim.scale else forms.INFINITE
 
     @property
     def rounding(self) -> Decimal:
         """How far rounding can move two answers apart; 0 without noise."""
         units = (self.changes.limits(k)[1] for k in self.changes.all)
-        return self.scales(self.changes.sized(units)) if self.claim.scale else ZERO
+        return self.scales(self.changes.sized(units)) if self.claim.scale else forms.ZERO
 
     def before_the_last_noise(self) -> list[Decimal]:
         """How far rounding can move two answers apart in each number before the last noise is drawn.
@@ -281,8 +268,8 @@ class Moves:
         found = list[Decimal]()
         for k, weight in enumerate(claim.weights):
             limits = self.changes.limits(k) if known else (Fraction(0),) * 3
-            ulp, size = (decimal(each / weight) for each in limits[1:])
-            if row := claim.covariance[k][k] if claim.covariance else ZERO:
+            ulp, size = (forms.decimal(each / weight) for each in limits[1:])
+            if row := claim.covariance[k][k] if claim.covariance else forms.ZERO:
                 count = Decimal(len(claim.weights))
                 longest = count.sqrt() + (2 * (claim.epsilon - (claim.delta * LONG_DRAWS / 2).ln())).sqrt()
                 ulp += 2 * ((size + 2 * longest * row.sqrt()) * Decimal(2) ** -53 + Decimal(2) ** -1074)
@@ -291,20 +278,23 @@ class Moves:
 
     def cost(self, moving: set[str], records: int) -> Decimal:
         """What changes of columns in so many records do not exceed, in a norm of the weighted answer."""
-        require(self.given or not self.claim.covariance, "changes of columns behind noise with a covariance")
+        forms.require(self.given or not self.claim.covariance, "changes of columns behind noise with a covariance")
         return self.given(moving, records) if self.given else self.scales(self.changes.bound(moving, records))
 
     def by_columns(self, moved: int | None = None) -> str:
         """Compare two tables that are as far apart as so many records make them, and then what no two tables exceed."""
         moved = self.claim.n if moved is None else moved
         far, first, second = self.changes.shown(moved)
-        held = [{name: UNCOUNTED if v == UNDER_ALL else v for name, v in each.items()} for each in (first, second)]
+        held = [
+            {name: forms.UNCOUNTED if v == forms.UNDER_ALL else v for name, v in each.items()}
+            for each in (first, second)
+        ]
         records = (", ".join(f"{name} {value!r:.40}" for name, value in each.items()) for each in held)
         shown = f"shown by {moved:,} records of {' against those of '.join(records)}"
         cost = self.cost(set(self.form.reads), moved)
         if self.claim.normal:
-            low, high = (curve(each, self.claim.epsilon) for each in (self.scales(far) * (1 - SLACK), cost))
-            NoisyPair(self.claim).passes(shown, (low * (1 - SLACK), high * (1 + SLACK)))
+            low, high = (curve(each, self.claim.epsilon) for each in (self.scales(far) * (1 - forms.SLACK), cost))
+            NoisyPair(self.claim).passes(shown, (low * (1 - forms.SLACK), high * (1 + forms.SLACK)))
             return self.claim.bounded("whatever the model is", self.claim.epsilon)
         if not self.claim.delta:
             self.claim.held(shown, self.scales(far))
@@ -312,7 +302,7 @@ class Moves:
 
     def by_independence(self) -> str:
         """Without distributions: what holds whatever they are, or by ancestors in common; empty if nothing does."""
-        model, told = self.claim.model, ZERO
+        model, told = self.claim.model, forms.ZERO
         above, driven = model.get("above", {}), model.get("driven", {})
         for name in model["protect"] if above else ("",):
             # parameters that have no ancestor in common with a protected one tell nothing of it, all together
@@ -320,15 +310,15 @@ class Moves:
             moving = {column for column in self.form.reads if not alone.issuperset(driven.get(column, [column]))}
             told = max(told, self.cost(moving, self.claim.n))
         if self.claim.normal:  # no distance but 0 is an epsilon: delta decides
-            passed = self.excess(told, self.claim.epsilon) * (1 + SLACK) if told else ZERO
-            told = self.claim.epsilon if passed <= self.claim.delta else INFINITE
+            passed = self.excess(told, self.claim.epsilon) * (1 + forms.SLACK) if told else forms.ZERO
+            told = self.claim.epsilon if passed <= self.claim.delta else forms.INFINITE
         return self.claim.bounded("whatever the distributions are", told) if told <= self.claim.epsilon else ""
 
     def by_quilts(self) -> str:
         """Look for every attribute, model and ordered pair for columns whose change the noise hides: the near ones."""
         claim, network = self.claim, self.claim.network
         known = {*network.states, *network.driven, *claim.model.get("independent", ())}
-        require(known.issuperset(self.form.reads), "a column of which the model says nothing")
+        forms.require(known.issuperset(self.form.reads), "a column of which the model says nothing")
         for name, pairs in claim.model["protect"].items():
             costs = self.near_sets(name)
             ways = [way for first, second in pairs for way in ((first, second), (second, first))]
@@ -340,7 +330,7 @@ class Moves:
 
     def near_sets(self, name: str) -> Costs:
         """All sets of near columns of an attribute, with what it costs to hide them, least first."""
-        reads, records = self.form.reads, 1 if self.claim.model["notion"] == VALUE else self.claim.n
+        reads, records = self.form.reads, 1 if self.claim.model["notion"] == forms.VALUE else self.claim.n
         near = {column for column in reads if name in self.claim.network.drivers([column])}
         free = [column for column in reads if column not in near and self.claim.network.drivers([column])]
         self.claim.spend(2 ** len(free))
@@ -354,20 +344,20 @@ class Moves:
                 far = self.claim.network.drivers([column for column in self.form.reads if column not in moving])
                 enough = self.claim.epsilon - cost
                 told = self.claim.network.told(name, far, (first, second), enough, self.claim.spend)
-                yield told + cost if told >= 0 else -ONE
+                yield told + cost if told >= 0 else -forms.ONE
                 if told <= enough:
                     return
                 continue
             a, b = self.far_laws(name, theta, (first, second), moving)
             if not a or not b:
-                yield -ONE
+                yield -forms.ONE
                 return
-            told = max(p / b[q] if q in b else INFINITE for q, p in a.items()).ln()
-            told = told + cost if cost == 0 or not self.claim.normal else INFINITE
-            if told > self.claim.epsilon and self.claim.delta and cost < INFINITE:
-                left = {q: self.claim.epsilon - (p / b[q]).ln() if q in b else -INFINITE for q, p in a.items()}
+            told = max(p / b[q] if q in b else forms.INFINITE for q, p in a.items()).ln()
+            told = told + cost if cost == 0 or not self.claim.normal else forms.INFINITE
+            if told > self.claim.epsilon and self.claim.delta and cost < forms.INFINITE:
+                left = {q: self.claim.epsilon - (p / b[q]).ln() if q in b else -forms.INFINITE for q, p in a.items()}
                 passed = (p * self.excess(cost, left[q]) for q, p in a.items())
-                told = self.claim.epsilon if sum(passed) + SLACK <= self.claim.delta else told
+                told = self.claim.epsilon if sum(passed) + forms.SLACK <= self.claim.delta else told
             yield told
             if told <= self.claim.epsilon:
                 return
@@ -377,30 +367,30 @@ class Moves:
         if self.claim.normal:
             self.claim.spend(2 * TAIL_WORK)
             return curve(cost, level)
-        return max(ZERO, 1 - level.exp(), 1 - ((level - cost) / 2).exp())
+        return max(forms.ZERO, 1 - level.exp(), 1 - ((level - cost) / 2).exp())
 
-    def far_laws(self, name: str, theta: int, pair: tuple[Any, Any], moving: set[str]) -> tuple[Law, Law]:
+    def far_laws(self, name: str, theta: int, pair: tuple[Any, Any], moving: set[str]) -> tuple[forms.Law, forms.Law]:
         """The laws, given each secret of a pair, of the nodes of the columns that are not near."""
         nodes = self.claim.network.drivers([column for column in self.form.reads if column not in moving])
-        states, sides = self.claim.network.states[name], (summed(), summed())
+        states, sides = self.claim.network.states[name], (forms.summed(), forms.summed())
         for cell, p in self.claim.joint(name, *nodes, theta=theta).items():
             for side, chosen in zip(sides, pair, strict=True):
                 if states[cell[0]] in chosen:
                     side[cell[1:]] += p
-        return merged([sides[0]]), merged([sides[1]])
+        return forms.merged([sides[0]]), forms.merged([sides[1]])
 
 
 def hiding_records(claim: Claim) -> str:
     """Check what a baseline says of records, and what it says of secrets without a model; empty if one is needed."""
     size: Any = claim.options.get("size", 1)
     size = claim.n if size is None else size
-    require(type(size) is int and size > 0, "a number of records that are hidden")
+    forms.require(type(size) is int and size > 0, "a number of records that are hidden")
     hidden = copy(claim)
     hidden.epsilon = Decimal(claim.asked)
     Moves(hidden).by_columns(min(size, claim.n))
     try:
         return Moves(copy(claim)).by_columns()
-    except StopError:
-        if claim.model["notion"] == DATASET or "sides" in claim.model:  # the secrets may be numbers of records
+    except forms.StopError:
+        if claim.model["notion"] == forms.DATASET or "sides" in claim.model:  # the secrets may be numbers of records
             return ""
         raise

@@ -24,11 +24,11 @@ from bnpriv.verify.chains import by_chain
 from bnpriv.verify.changes import Moves, hiding_records
 from bnpriv.verify.claim import HIDE_RECORDS, Claim, NoisyPair
 from bnpriv.verify.declared import declared, declared_moves
+from bnpriv.verify.forms import DATASET, SLACK, UNSHOWN, VALUE, ZERO, MovedRecords, StopError, decimal, refuse, require
 from bnpriv.verify.linear_gaussian import by_normals
 from bnpriv.verify.networks import IntervalNodes
 from bnpriv.verify.one_record import OneRecord, swapped
 from bnpriv.verify.totals import recounted
-from bnpriv.verify.values import DATASET, SLACK, UNSHOWN, VALUE, ZERO, MovedRecords, StopError, decimal, refuse, require
 
 Status = Literal["holds", "fails", "cannot be shown", "too large", "not covered"]
 

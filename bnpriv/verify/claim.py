@@ -12,20 +12,8 @@ from functools import cached_property
 from itertools import combinations, pairwise, product
 from typing import Any
 
-from bnpriv.verify.forms import Form
-from bnpriv.verify.networks import read_nodes
-from bnpriv.verify.normal import (
-    MOVED_SHARE,
-    Bells,
-    Enclosure,
-    curve,
-    exceeding,
-    farthest_hidden,
-    length,
-    moved_inside,
-    plus,
-)
-from bnpriv.verify.values import (
+from bnpriv.verify import normal
+from bnpriv.verify.forms import (
     INFINITE,
     ONE,
     ROUNDING,
@@ -33,6 +21,7 @@ from bnpriv.verify.values import (
     UNSHOWN,
     ZERO,
     DecimalMatrix,
+    Form,
     Law,
     StopError,
     decimal,
@@ -40,6 +29,7 @@ from bnpriv.verify.values import (
     require,
     summed,
 )
+from bnpriv.verify.networks import read_nodes
 
 # --------------------------------------------------------------------------------------------------
 # Pairs of secrets that must not be told apart, and how many records change from one to the other.
@@ -314,7 +304,7 @@ class NoisyPair:
             told = claim.epsilon
         claim.held(shown, told)
 
-    def passes(self, shown: str, *excesses: Enclosure) -> None:
+    def passes(self, shown: str, *excesses: normal.Enclosure) -> None:
         """Stop where a hockey-stick divergence passes delta."""
         low, high = (max(ends) for ends in zip(*excesses, strict=True))
         if high > self.claim.delta:
@@ -347,7 +337,7 @@ class NoisyPair:
             self.decays[gap] = (-gap / self.claim.scale).exp()
         return self.decays[gap]
 
-    def excess(self, first: Law, second: Law) -> Enclosure:
+    def excess(self, first: Law, second: Law) -> normal.Enclosure:
         """The hockey-stick divergence of two laws after the noise, enclosed."""
         claim = self.claim
         if claim.normal and not claim.delta:
@@ -356,7 +346,7 @@ class NoisyPair:
             return ZERO, self.moved_excess(first, second)
         if claim.normal:
             one, other = ({x: p for (x,), p in law.items()} for law in (first, second))
-            bells = Bells(one, other, claim.scale / decimal(claim.weights[0]), claim.spend)
+            bells = normal.Bells(one, other, claim.scale / decimal(claim.weights[0]), claim.spend)
             return bells.excess(0, claim.epsilon, claim.delta)
         found, slack = self.laplace_excess(first, second), SLACK * (1 + claim.epsilon.exp() / 10**14)
         return found - slack, found + slack
@@ -367,15 +357,17 @@ class NoisyPair:
         Or what both have in common stays, and the rest counts as if it were as far from the other law as it can be
         (the mixture of one record in docs/claims/k_fold.md).
         """
-        claim, level = self.claim, self.claim.epsilon + MOVED_SHARE.ln()
-        most = farthest_hidden(level, claim.delta * MOVED_SHARE) if claim.normal else level
-        flow, rest = moved_inside({x: p * MOVED_SHARE for x, p in first.items()}, second, self.apart, most, claim.spend)
-        told = (p * curve(self.apart(x, y), level) for (x, y), p in flow.items()) if claim.normal else ()
-        found, rests = (rest + sum(told, SLACK)) / MOVED_SHARE, exceeding(first, second)
+        claim, level = self.claim, self.claim.epsilon + normal.MOVED_SHARE.ln()
+        most = normal.farthest_hidden(level, claim.delta * normal.MOVED_SHARE) if claim.normal else level
+        flow, rest = normal.moved_inside(
+            {x: p * normal.MOVED_SHARE for x, p in first.items()}, second, self.apart, most, claim.spend
+        )
+        told = (p * normal.curve(self.apart(x, y), level) for (x, y), p in flow.items()) if claim.normal else ()
+        found, rests = (rest + sum(told, SLACK)) / normal.MOVED_SHARE, normal.exceeding(first, second)
         if claim.normal and rests:
             part = min(ONE, sum(rests.values(), SLACK))
             far = max(self.apart(x, y) for x in rests for y in second)
-            found = min(found, part * curve(far, (1 + (claim.epsilon.exp() - 1) / part).ln()) * (1 + SLACK))
+            found = min(found, part * normal.curve(far, (1 + (claim.epsilon.exp() - 1) / part).ln()) * (1 + SLACK))
         return found
 
     def apart(self, x: Sequence[Any], y: Sequence[Any]) -> Decimal:
@@ -393,7 +385,7 @@ class NoisyPair:
         """
         last, found = self.claim.last, list[Decimal]()
         for share in SHARES_OF_LAST_NOISE if any(self.moved) else (ZERO,):
-            told = length(gap, plus(covariance, [v * (1 - share) for v in last])) ** 2
+            told = normal.length(gap, normal.plus(covariance, [v * (1 - share) for v in last])) ** 2
             sides = zip(self.moved, last, strict=True)
             found.append(told + sum(m * m / (share * v) if v else INFINITE for m, v in sides if m))
         return min(found).sqrt()

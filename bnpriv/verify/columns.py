@@ -9,9 +9,9 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from bnpriv.verify.forms import UNCOUNTED, UNDER_ALL, Form, gaps, middle
+from bnpriv.verify import forms
+from bnpriv.verify.forms import middle
 from bnpriv.verify.normal import TOTAL_DIGITS, between
-from bnpriv.verify.values import INFINITE, Law, alike, decimal, number, refuse, require, summed
 
 # --------------------------------------------------------------------------------------------------
 # Laws of columns, as values that stand for all that a query can tell apart, with their masses.
@@ -23,10 +23,10 @@ MOST_SUMMED_STEPS = 1000
 StandIns = list[tuple[Any, Decimal]]
 
 
-def column_values(form: Form, name: str, law: Any) -> StandIns:
+def column_values(form: forms.Form, name: str, law: Any) -> StandIns:
     """Return values that stand for all that a column holds under a law, with their masses."""
     if "left_out" in law:
-        refuse(law["left_out"])
+        forms.refuse(law["left_out"])
     if "mixture" in law:
         parts = law["mixture"]
         masses = finite({"values": range(len(parts)), "masses": [mass for mass, _ in parts]})
@@ -36,7 +36,7 @@ def column_values(form: Form, name: str, law: Any) -> StandIns:
     else:
         found = _of_normal(form, name, law["normal"]) if "normal" in law else list(finite(law).items())
     # what the query does not tell apart is one value
-    gathered, stand = summed(), dict[Any, Any]()
+    gathered, stand = forms.summed(), dict[Any, Any]()
     for value, mass in found:
         key = form.told_of(name, value)
         gathered[key] += mass
@@ -44,18 +44,18 @@ def column_values(form: Form, name: str, law: Any) -> StandIns:
     return [(stand[key], mass) for key, mass in gathered.items() if mass]
 
 
-def finite(law: Any) -> Law:
+def finite(law: Any) -> forms.Law:
     """A law of finitely many values."""
-    masses = list(map(number, law["masses"]))
+    masses = list(map(forms.number, law["masses"]))
     total = sum(masses)
-    require(min(masses) >= 0 and abs(total - 1) < Decimal("1e-8"), "a distribution of a column")
+    forms.require(min(masses) >= 0 and abs(total - 1) < Decimal("1e-8"), "a distribution of a column")
     return {value: mass / total for value, mass in zip(law["values"], masses, strict=True) if mass}
 
 
-def _of_normal(form: Form, name: str, parameters: Any) -> StandIns:
+def _of_normal(form: forms.Form, name: str, parameters: Any) -> StandIns:
     """The cells of a column with a normal law; what lies outside the bounds counts as the bound."""
-    column, (mean, deviation) = form.columns[name], map(number, parameters)
-    require(deviation > 0 and mean.is_finite() and deviation.is_finite(), "a normal distribution")
+    column, (mean, deviation) = form.columns[name], map(forms.number, parameters)
+    forms.require(deviation > 0 and mean.is_finite() and deviation.is_finite(), "a normal distribution")
     lower, upper, half = column["lower"], column["upper"], Fraction(column["type"] == "integer", 2)
     found: StandIns = []
     with localcontext(prec=TOTAL_DIGITS):
@@ -63,18 +63,18 @@ def _of_normal(form: Form, name: str, parameters: Any) -> StandIns:
             middle, ends = (low if half else (Fraction(low) + Fraction(high)) / 2), (low - half, high + half)
             if not half and low < high:
                 ends = _widened(low, high)
-            left = -INFINITE if low == lower else (decimal(Fraction(ends[0])) - mean) / deviation
-            right = INFINITE if high == upper else (decimal(Fraction(ends[1])) - mean) / deviation
+            left = -forms.INFINITE if low == lower else (forms.decimal(Fraction(ends[0])) - mean) / deviation
+            right = forms.INFINITE if high == upper else (forms.decimal(Fraction(ends[1])) - mean) / deviation
             found.append((middle, between(left, right)))
     return found
 
 
-def _of_even(form: Form, name: str, ends: Any) -> StandIns:
+def _of_even(form: forms.Form, name: str, ends: Any) -> StandIns:
     """The cells of numbers that lie evenly between two ends, or on whole numbers from one on."""
     column = form.columns[name]
     whole = column["type"] == "integer"
     first, last = ends if whole else map(float.fromhex, ends)
-    require(column["lower"] <= first <= last <= column["upper"], "a bin of a column")
+    forms.require(column["lower"] <= first <= last <= column["upper"], "a bin of a column")
     found: StandIns = []
     for low, high in form.ranges(name, [*form.cuts[name], *_between_steps(form, name), first, last]):
         if whole:
@@ -84,7 +84,7 @@ def _of_even(form: Form, name: str, ends: Any) -> StandIns:
             inside = max(Fraction(0), min(Fraction(right), Fraction(last)) - max(Fraction(left), Fraction(first)))
             width = Fraction(last) - Fraction(first)
         middle = low if whole else (Fraction(low) + Fraction(high)) / 2
-        found.append((middle, decimal(Fraction(inside) / Fraction(width))))
+        found.append((middle, forms.decimal(Fraction(inside) / Fraction(width))))
     return found
 
 
@@ -93,12 +93,14 @@ def _widened(low: float, high: float) -> tuple[float, float]:
     return math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
 
 
-def _between_steps(form: Form, name: str) -> Sequence[float]:
+def _between_steps(form: forms.Form, name: str) -> Sequence[float]:
     """Where the grid steps of a column that is summed meet."""
     column = form.columns[name]
     if name not in form.summed:
         return []
-    require(column["steps"] <= MOST_SUMMED_STEPS, f"a sum of a density on more than {MOST_SUMMED_STEPS:,} grid steps")
+    forms.require(
+        column["steps"] <= MOST_SUMMED_STEPS, f"a sum of a density on more than {MOST_SUMMED_STEPS:,} grid steps"
+    )
     lower, half = column["lower"], Fraction(column["type"] == "integer", 2)
     grid = (Fraction(column["upper"]) - Fraction(lower)) / column["steps"]
     return [float(lower + (k + Fraction(1, 2) + half) * grid) for k in range(column["steps"])]
@@ -171,8 +173,8 @@ def laws_of_bins(given: Any, column: Any) -> dict[str, Any]:
     for k, label in enumerate(column["labels"]):
         inside: Any = within if isinstance(within, str) else within[label]
         found[label] = _inside(inside, edges[k], edges[k + 1], closed=k == last)
-    if gaps(column):
-        found[UNCOUNTED] = {"values": gaps(column), "masses": [(1.0).hex()]}
+    if forms.gaps(column):
+        found[forms.UNCOUNTED] = {"values": forms.gaps(column), "masses": [(1.0).hex()]}
     return found
 
 
@@ -187,7 +189,7 @@ def _inside(given: Any, lower: Any, upper: Any, *, closed: bool) -> Any:
         return {"mixture": parts + [[float(given[s]).hex(), _inside(s, lower, upper, closed=closed)] for s in spreads]}
     if given == "whole numbers":
         return _whole_numbers(lower, upper - (not closed))
-    require(given == "uniform", f"numbers that lie in a bin as {given!r:.40}")
+    forms.require(given == "uniform", f"numbers that lie in a bin as {given!r:.40}")
     return {"uniform": [float(end).hex() for end in (lower, upper)]}
 
 
@@ -199,7 +201,9 @@ def _whole_numbers(first: int, last: int) -> Any:
 
 
 def _listed(given: Mapping[str, float]) -> Any:
-    numbers = sorted((UNDER_ALL if value == UNCOUNTED else float(value), mass) for value, mass in given.items())
+    numbers = sorted(
+        (forms.UNDER_ALL if value == forms.UNCOUNTED else float(value), mass) for value, mass in given.items()
+    )
     return {"values": [value for value, _ in numbers], "masses": [float(mass).hex() for _, mass in numbers]}
 
 
@@ -213,7 +217,7 @@ def law_facts(given: Any, column: Any, section: Any) -> Any:
             return _listed(given["values"])
         inside, masses = laws_of_bins(section, column), given["values"]
         return {"mixture": [[float(masses.get(label, 0)).hex(), law] for label, law in inside.items()]}
-    values = [*column["categories"], *gaps(column)] if "categories" in column else [0, 1]
+    values = [*column["categories"], *forms.gaps(column)] if "categories" in column else [0, 1]
     if "bernoulli" in given:
         masses = [1 - given["bernoulli"], given["bernoulli"]]
     else:
@@ -224,7 +228,7 @@ def law_facts(given: Any, column: Any, section: Any) -> Any:
 def same_law(stored: Any, declared: Any) -> bool:
     """Whether a law is the declared one, but for rounding of its masses."""
     if "masses" in stored and "masses" in declared:
-        return alike(finite(stored), finite(declared))
+        return forms.alike(finite(stored), finite(declared))
     if "mixture" not in stored or "mixture" not in declared:
         return stored == declared
     pairs = list(zip(stored["mixture"], declared["mixture"], strict=True))

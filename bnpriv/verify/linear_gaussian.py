@@ -11,31 +11,10 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
+from bnpriv.verify import normal, normal_intervals
 from bnpriv.verify.changes import LONG_DRAWS, Moves
 from bnpriv.verify.claim import Claim, NoisyPair
-from bnpriv.verify.networks import NormalNodes
-from bnpriv.verify.normal import (
-    Blurred,
-    beside_laplace,
-    between,
-    curve,
-    length,
-    of_two_variances,
-    plus,
-    tail,
-    with_noise,
-)
-from bnpriv.verify.normal_intervals import (
-    BEYOND_AN_END,
-    PLAUSIBLE_REACH,
-    LogBlur,
-    TwoSecrets,
-    counted,
-    log_mean,
-    secret_pairs,
-    told_apart,
-)
-from bnpriv.verify.values import (
+from bnpriv.verify.forms import (
     DATASET,
     INFINITE,
     ONE,
@@ -48,6 +27,8 @@ from bnpriv.verify.values import (
     refuse,
     require,
 )
+from bnpriv.verify.networks import NormalNodes
+from bnpriv.verify.normal import curve
 
 # --------------------------------------------------------------------------------------------------
 # Answers that are linear in normal columns.
@@ -181,7 +162,7 @@ class NormalAnswers:
         for name, secret in claim.model["protect"].items():
             for theta in range(self.nodes.models):
                 moved = self.moved(name, secret, theta)
-                for pair in secret_pairs(secret):
+                for pair in normal_intervals.secret_pairs(secret):
                     claim.spend(2000)
                     told = LinearPair(claim, moved, pair, rounding)
                     by = f"by the normal distributions of {name} in model {theta}"
@@ -209,7 +190,7 @@ class LinearPair:
 
     claim: Claim
     moved: NormalShift
-    pair: TwoSecrets
+    pair: normal_intervals.TwoSecrets
     rounding: Decimal
 
     def epsilon(self) -> Decimal:
@@ -224,7 +205,7 @@ class LinearPair:
         if told > claim.epsilon and self.pair.wide:
             tilt = per_unit * self.moved.deviation
             low, high = self.pair.standard(self.moved.mean, self.moved.deviation)
-            ratios = (log_mean(high, t) - log_mean(low, t) for t in (tilt, -tilt))
+            ratios = (normal_intervals.log_mean(high, t) - normal_intervals.log_mean(low, t) for t in (tilt, -tilt))
             told = min(told, max(map(abs, ratios)) + self.rounding + SLACK)
         if told > claim.epsilon and claim.delta:
             excess = self.excess()
@@ -241,7 +222,7 @@ class LinearPair:
             [x / v / w for w, x in zip(weights, row, strict=True)]
             for v, row in zip(weights, self.moved.rest, strict=True)
         ]
-        told = curve(comparison.deviations(gap, with_noise(rest, claim.covariance)), claim.epsilon)
+        told = curve(comparison.deviations(gap, normal.with_noise(rest, claim.covariance)), claim.epsilon)
         spent = LONG_DRAWS * claim.delta if claim.covariance else ZERO
         return (told + spent + (1 + claim.epsilon.exp()) * self.clamped()) * (1 + SLACK)
 
@@ -254,25 +235,25 @@ class LinearPair:
             return INFINITE
         gap = [each * self.apart for each in moved.gap]
         # move a part of the gap, and leave what is told of the rest
-        whole = length(gap, moved.rest, NOTHING_LEFT, ZERO)
+        whole = normal.length(gap, moved.rest, NOTHING_LEFT, ZERO)
         part = min(ONE, left / (sum(map(abs, gap)) / claim.scale))
         found = curve((1 - part) * whole, ZERO) if part < 1 else ZERO
         if len(gap) == 1 and found + clamped > claim.delta:
             certain = NOTHING_LEFT * (moved.gap[0] * moved.deviation) ** 2
-            blurred = Blurred(moved.rest[0][0].sqrt() if moved.rest[0][0] > certain else ZERO, claim.scale)
+            blurred = normal.Blurred(moved.rest[0][0].sqrt() if moved.rest[0][0] > certain else ZERO, claim.scale)
             found = min(found, (self.rounding / 2).exp() * self.curve(blurred, abs(gap[0]), left))
         return found + clamped
 
-    def curve(self, blurred: Blurred, gap: Decimal, epsilon: Decimal) -> Decimal:
+    def curve(self, blurred: normal.Blurred, gap: Decimal, epsilon: Decimal) -> Decimal:
         """The divergence of one number under the two values that are farthest apart, or under the intervals."""
         found = blurred.curve(gap, epsilon)
         if not self.pair.wide or found * (self.rounding / 2).exp() + SLACK <= self.claim.delta:
             return found
         self.claim.spend(60_000)
         unit = abs(self.moved.gap[0]) * self.moved.deviation
-        kernel = LogBlur(float(blurred.deviation / unit), float(blurred.scale / unit))
+        kernel = normal_intervals.LogBlur(float(blurred.deviation / unit), float(blurred.scale / unit))
         low, high = self.pair.standard(self.moved.mean, self.moved.deviation)
-        return min(found, told_apart(low, high, kernel, epsilon))
+        return min(found, normal_intervals.told_apart(low, high, kernel, epsilon))
 
     @property
     def apart(self) -> Decimal:
@@ -281,7 +262,7 @@ class LinearPair:
             return self.pair.apart
         if not self.pair.sides:
             return INFINITE
-        low, high = map(counted, self.pair.standard(self.moved.mean, self.moved.deviation))
+        low, high = map(normal_intervals.counted, self.pair.standard(self.moved.mean, self.moved.deviation))
         return (high[1] - low[0]) * self.moved.deviation
 
     def clamped(self) -> Decimal:
@@ -290,16 +271,16 @@ class LinearPair:
         sides, least = (
             [
                 (
-                    -PLAUSIBLE_REACH - self.pair.apart / moved.deviation,
-                    PLAUSIBLE_REACH + self.pair.apart / moved.deviation,
+                    -normal_intervals.PLAUSIBLE_REACH - self.pair.apart / moved.deviation,
+                    normal_intervals.PLAUSIBLE_REACH + self.pair.apart / moved.deviation,
                 )
             ],
             ZERO,
         )
         if self.pair.sides:
-            sides = [counted(side) for side in self.pair.standard(moved.mean, moved.deviation)]
+            sides = [normal_intervals.counted(side) for side in self.pair.standard(moved.mean, moved.deviation)]
         if self.pair.wide:
-            least = min(between(*side) if side[0] < side[1] else ZERO for side in sides)
+            least = min(normal.between(*side) if side[0] < side[1] else ZERO for side in sides)
         for slope, mean, spread, name in moved.slopes:
             column = claim.model["columns"][name]
             lower, upper = (decimal(Fraction(column[end])) for end in ("lower", "upper"))
@@ -307,12 +288,12 @@ class LinearPair:
             def outside(away: Decimal) -> Decimal:
                 at = mean + slope * away * moved.deviation  # noqa: B023
                 above, under = (upper - at) / spread, (at - lower) / spread  # noqa: B023
-                return tail(above) + tail(under) if min(above, under) > 0 else ONE
+                return normal.tail(above) + normal.tail(under) if min(above, under) > 0 else ONE
 
             worst = max(outside(end) for side in sides for end in side) if slope else outside(ZERO)
             # no more of what happens over all values can happen in one interval
             found += claim.n * (min(worst, outside(ZERO) / least) if least else worst)
-        return min(ONE, found) + (BEYOND_AN_END if self.pair.apart.is_infinite() else ZERO)
+        return min(ONE, found) + (normal_intervals.BEYOND_AN_END if self.pair.apart.is_infinite() else ZERO)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -332,7 +313,7 @@ class NormalQuilts:
         known = {*nodes.states, *nodes.driven, *claim.model.get("independent", ())}
         require(known.issuperset(self.form.reads), "a column of which the model says nothing")
         for name, secret in claim.model["protect"].items():
-            costs, apart = moves.near_sets(name), max(pair.apart for pair in secret_pairs(secret))
+            costs, apart = moves.near_sets(name), max(pair.apart for pair in normal_intervals.secret_pairs(secret))
             for theta in range(nodes.models):
                 _, covariance = nodes.law(theta)
                 told = min(self.told(nodes, covariance, name, apart, costs))
@@ -351,13 +332,13 @@ class NormalQuilts:
                 gap = [covariance[name, each] / own for each in far]
                 both = list(zip(far, gap, strict=True))
                 rest = [[covariance[a, b] - share * covariance[name, b] for b in far] for a, share in both]
-                unit = length(gap, rest, NOTHING_LEFT, ZERO)
+                unit = normal.length(gap, rest, NOTHING_LEFT, ZERO)
             mu = apart * unit if unit else ZERO
             told = INFINITE if mu or (cost and self.claim.normal) else cost
             self.claim.spend(2000)
             if told > epsilon and delta and max(cost, mu) < INFINITE:
                 both = (mu * mu + cost * cost).sqrt()
-                excess = curve(both, epsilon) if self.claim.normal else beside_laplace(mu, cost, epsilon)
+                excess = curve(both, epsilon) if self.claim.normal else normal.beside_laplace(mu, cost, epsilon)
                 told = epsilon if excess + SLACK * min(ONE, delta) <= delta else told
             yield told
             if told <= epsilon:
@@ -410,8 +391,8 @@ def _one_covariance(
     claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], covariance: DecimalMatrix
 ) -> None:
     """Compare two normal laws of one covariance after normal noise, or without any."""
-    drawn = with_noise(covariance, claim.covariance)
-    least = length(gap, plus(drawn, claim.last)) * (1 - FAILS)
+    drawn = normal.with_noise(covariance, claim.covariance)
+    least = normal.length(gap, normal.plus(drawn, claim.last)) * (1 - FAILS)
     told = comparison.deviations(gap, drawn)
     # draws that are longer than is counted on cost a share of delta
     spent = LONG_DRAWS * claim.delta if claim.covariance else ZERO
@@ -430,14 +411,14 @@ def _two_covariances(
         scale = claim.scale / decimal(claim.weights[0])
         stretched = abs(both[0][0][0].sqrt() - both[1][0][0].sqrt())
         most = (claim.epsilon * scale - comparison.moved[0]) / stretched
-        left = min(ONE, sum(tail(most + sign * gap[0] / stretched) for sign in (1, -1)))
+        left = min(ONE, sum(normal.tail(most + sign * gap[0] / stretched) for sign in (1, -1)))
         comparison.passes(f"shown by {label}", (ZERO, left * (1 + SLACK)))
         claim.note(claim.epsilon)
         return
     first, second = (each[0][0] + claim.last[0] for each in both)
     require(first > 0 and second > 0, "a normal distribution without a variance")
     sides = (gap[0], first, second), (-gap[0], second, first)
-    found = max(of_two_variances(*side, claim.epsilon) for side in sides)
+    found = max(normal.of_two_variances(*side, claim.epsilon) for side in sides)
     moved = comparison.moved[0] / claim.last[0].sqrt() / 4 if claim.scale else ZERO
     high = found + (1 + claim.epsilon.exp()) * moved
     comparison.passes(f"shown by {label}", (found * (1 - FAILS), high * (1 + SLACK) + SLACK * claim.delta))
@@ -460,11 +441,11 @@ def _behind_laplace(
         return
     level, low = claim.epsilon - rounding, ZERO
     if len(gap) == 1:
-        blurred = Blurred(covariance[0][0].sqrt(), scales[0])
+        blurred = normal.Blurred(covariance[0][0].sqrt(), scales[0])
         low = blurred.curve(abs(gap[0]), claim.epsilon) * (1 - FAILS)
         high = blurred.curve(abs(gap[0]), level) * (rounding / 2).exp()
     else:  # part of the gap is hidden by the noise; what is left is told in total variation
-        high = curve(length(gap, covariance) * max(ZERO, 1 - level / told), ZERO)
+        high = curve(normal.length(gap, covariance) * max(ZERO, 1 - level / told), ZERO)
     comparison.passes(f"shown by {label}", (low, high * (1 + SLACK)))
     claim.note(claim.epsilon)
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from itertools import product
 from typing import Any
 
-from bnpriv.verify.values import INFINITE, MOST_STORED_MODELS, ONE, ZERO, Law, number, require, summed, united
+from bnpriv.verify.forms import INFINITE, MOST_STORED_MODELS, ONE, ZERO, Law, number, require, summed, united
 
 # --------------------------------------------------------------------------------------------------
 # The tables of a network as decimals: a mass is 0 only where it is declared 0.

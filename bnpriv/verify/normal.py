@@ -15,7 +15,7 @@ from itertools import pairwise
 from math import isqrt
 from typing import Any
 
-from bnpriv.verify.values import HALF, INFINITE, ONE, SLACK, ZERO, DecimalMatrix, Law, StopError, decimal, require
+from bnpriv.verify.forms import HALF, INFINITE, ONE, SLACK, ZERO, DecimalMatrix, Law, StopError, decimal, require
 
 ROOT_OF_TWICE_PI = Decimal(
     "2.506628274631000502415765284811045253006986740609938316629923576342293654607841974946595838378057266116009972665"

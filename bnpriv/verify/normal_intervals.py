@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from bnpriv.verify.forms import ZERO, number, require
 from bnpriv.verify.normal import between, crossing
-from bnpriv.verify.values import ZERO, number, require
 
 # --------------------------------------------------------------------------------------------------
 # Two secrets of a normal number: values that are so far apart, or two intervals.

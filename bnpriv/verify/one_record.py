@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 from bnpriv.verify.answers import AnswerLaws, exchanges
 from bnpriv.verify.claim import Claim, smoothed
-from bnpriv.verify.forms import Form
-from bnpriv.verify.values import INFINITE, ONE, SLACK, UNSHOWN, ZERO, Law, StopError, decimal, require, summed
+from bnpriv.verify.forms import INFINITE, ONE, SLACK, UNSHOWN, ZERO, Form, Law, StopError, decimal, require, summed
 
 MOST_GRID_POINTS = 2**10
 """Points of a grid that are looked at one by one; larger ones are cut into boxes."""

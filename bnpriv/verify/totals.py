@@ -16,11 +16,7 @@ from typing import Any
 
 from bnpriv.verify.changes import Changes, Moves
 from bnpriv.verify.claim import HIDE_RECORDS, MOST_WORK, Claim, shown
-from bnpriv.verify.forms import Form, columns_of
-from bnpriv.verify.networks import IntervalNodes, Nodes, NormalNodes
-from bnpriv.verify.normal import gaussian_epsilon
-from bnpriv.verify.one_record import NoisyRow, OneRecord, swapped
-from bnpriv.verify.values import (
+from bnpriv.verify.forms import (
     DATASET,
     INFINITE,
     ONE,
@@ -28,13 +24,18 @@ from bnpriv.verify.values import (
     UNSHOWN,
     VALUE,
     ZERO,
+    Form,
     StopError,
+    columns_of,
     decimal,
     fraction,
     refuse,
     require,
     united,
 )
+from bnpriv.verify.networks import IntervalNodes, Nodes, NormalNodes
+from bnpriv.verify.normal import gaussian_epsilon
+from bnpriv.verify.one_record import NoisyRow, OneRecord, swapped
 
 MOST_RECOUNT_WORK = 16 * MOST_WORK
 """Products of masses in the recount of one total: some ten seconds."""

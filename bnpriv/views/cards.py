@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,26 +18,9 @@ from bnpriv.core.networks.graph import Graph
 from bnpriv.core.queries.base import Query
 from bnpriv.core.schema import Column, Schema, fill_of, has_gaps
 from bnpriv.kind import kind_of, notion_of
+from bnpriv.render import document as doc
 from bnpriv.render.as_text import LINES_PRINTED, PRINTED_WIDTH
-from bnpriv.render.document import (
-    Block,
-    Code,
-    Document,
-    Fact,
-    Figure,
-    Kept,
-    Name,
-    Names,
-    Paragraph,
-    Quote,
-    Section,
-    Strong,
-    Table,
-    Text,
-    fact,
-)
 from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html
-from bnpriv.tables.readings import FIRST_DAY, day_text
 from bnpriv.text import (
     SPELLED,
     and_text,
@@ -61,7 +45,7 @@ from bnpriv.views.words import edge_shares
 # --------------------------------------------------------------------------------------------------
 
 
-def framework_document(framework: Framework) -> Document:
+def framework_document(framework: Framework) -> doc.Document:
     """Return what a framework declares."""
     notion, source, secrets, network = (
         framework.notion,
@@ -73,18 +57,18 @@ def framework_document(framework: Framework) -> Document:
     names = tuple(secret.attribute for secret in secrets)
     facts = [protected_fact(secrets)]
     if network is not None:
-        facts.append(fact("Model", f"{network_text(network)}."))
-    facts.append(fact("Source of the model", source))
+        facts.append(doc.fact("Model", f"{network_text(network)}."))
+    facts.append(doc.fact("Source of the model", source))
     if independent:
-        facts.append(fact("Declared independent", (Names(tuple(independent)),)))
+        facts.append(doc.fact("Declared independent", (doc.Names(tuple(independent)),)))
     table = framework.schema.document
-    return Document(
+    return doc.Document(
         kind="framework",
         kicker=f"bnpriv framework · {notion}",
-        headline=(f"{notion[0].upper()}{notion[1:]} for ", Names(names)),
+        headline=(f"{notion[0].upper()}{notion[1:]} for ", doc.Names(names)),
         facts=tuple(facts),
         beside=() if network is None else network_drawing(network, names),
-        sections=(Section(title=table.headline, blocks=table.answer, folded=True),),
+        sections=(doc.Section(title=table.headline, blocks=table.answer, folded=True),),
         data={
             "notion": notion,
             "source": source,
@@ -100,14 +84,14 @@ def graph_nodes(graph: Graph, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in arrays if name in graph.parents))
 
 
-def network_drawing(network: Network, protected: Sequence[str]) -> tuple[Block, ...]:
+def network_drawing(network: Network, protected: Sequence[str]) -> tuple[doc.Block, ...]:
     """Return the network with what is protected marked; nothing where it is one node, or too large to be read."""
     return graph_drawing(model_graph(network), shown_edges(network), network_text(network), protected)
 
 
 def graph_drawing(
     graph: Graph, shares: Mapping[tuple[str, str], str], text: str, protected: Sequence[str] = ()
-) -> tuple[Block, ...]:
+) -> tuple[doc.Block, ...]:
     """Return edges, each with its share of the models, drawn between the nodes of a graph; nothing where too large."""
     if not 1 < len(graph.nodes) <= MOST_DRAWN:
         return ()
@@ -121,7 +105,7 @@ def graph_drawing(
         title="The network",
         desc=f"{text}. {told}".strip(),
     )
-    return (Figure(graph_html(drawing), told),)
+    return (doc.Figure(graph_html(drawing), told),)
 
 
 def model_graph(network: Network) -> Graph:
@@ -134,23 +118,23 @@ def shown_edges(network: Network) -> Mapping[tuple[str, str], str]:
     return dict.fromkeys(model_graph(network).edges, "") if network.reading.own_graph else edge_shares(network)
 
 
-def network_document(network: Network) -> Document:
+def network_document(network: Network) -> doc.Document:
     """Return what a network is, drawn where it is small enough to be read."""
     text, graph = network_text(network), model_graph(network)
     kind, _, size = text.partition(": ")
     shares = shown_edges(network)
     some = {edge: share for edge, share in shares.items() if share}
-    table = Table(
+    table = doc.Table(
         caption="Edges that some models have and others have not",
         header=("edge", "models"),
         rows=[(f"{above} - {below}", share) for (above, below), share in some.items()],
     )
     drawn = graph_drawing(graph, shares, text)
     foretold = kind_of(network).foretold(network)
-    facts = [fact("Attributes", (Names(network.attributes),))] if not drawn else []
-    facts += [fact("Read", *network.reading.notes)] if network.reading.notes else []
-    facts += [fact("What a secret needs", foretold)] if foretold else []
-    return Document(
+    facts = [doc.fact("Attributes", (doc.Names(network.attributes),))] if not drawn else []
+    facts += [doc.fact("Read", *network.reading.notes)] if network.reading.notes else []
+    facts += [doc.fact("What a secret needs", foretold)] if foretold else []
+    return doc.Document(
         kind="network",
         headline=kind,
         lead=f"{size[0].upper()}{size[1:]}.",
@@ -165,14 +149,14 @@ def network_document(network: Network) -> Document:
 # --------------------------------------------------------------------------------------------------
 
 
-def query_document(query: Query) -> Document:
+def query_document(query: Query) -> doc.Document:
     """The text of a query, what it reads, and what must be believed of it."""
-    facts = [fact("Reads", (Names(tuple(query.columns)),))]
+    facts = [doc.fact("Reads", (doc.Names(tuple(query.columns)),))]
     if query.assumptions:
-        facts.append(fact("Must be believed", *query.assumptions))
-    return Document(
+        facts.append(doc.fact("Must be believed", *query.assumptions))
+    return doc.Document(
         kind="query",
-        headline=(Code(str(query)),),
+        headline=(doc.Code(str(query)),),
         facts=tuple(facts),
         data={"query": str(query), "columns": sorted(query.columns), "assumptions": list(query.assumptions)},
     )
@@ -198,18 +182,18 @@ def network_text(network: Network) -> str:
     return f"{kind[0].upper()}{kind[1:]}: {attributes}, {edges}, {models}, level {network.level}"
 
 
-def schema_document(schema: Schema) -> Document:
+def schema_document(schema: Schema) -> doc.Document:
     """The columns with what each may hold."""
     described = {name: _described(column) for name, column in schema.columns.items()}
     columns = "1 column" if len(described) == 1 else f"{len(described):,} columns"
-    table = Table(
+    table = doc.Table(
         caption="What each column may hold, and what a missing value counts as",
         header=("column", "type", "values", "missing counts as"),
-        rows=[((Name(name),), *each) for name, each in described.items()],
+        rows=[((doc.Name(name),), *each) for name, each in described.items()],
     )
     data = {name: dict(zip(("type", "values", "missing"), each, strict=True)) for name, each in described.items()}
     first = dict([*described.items()][: LINES_PRINTED - 1])
-    return Document(
+    return doc.Document(
         kind="schema",
         headline=f"{schema.records:,} records of {columns}",
         short=tuple(
@@ -232,14 +216,14 @@ def _described(column: Column) -> tuple[str, str, str]:
     return kind, _cut(column.categories) + coarser, str(column.missing)
 
 
-def column_words(column: Column, dates: str = "", codes: Sequence[float] = ()) -> tuple[str, str]:
+def column_words(column: Column, *, dates: bool = False, codes: Sequence[float] = ()) -> tuple[str, str]:
     """What a column may hold, and what a gap, or a code of one, counts as: in words for everybody.
 
     Parameters
     ----------
     column : Column
-    dates : str
-        How its dates are written; empty where it holds none.
+    dates : bool
+        Whether its numbers are days since 1970-01-01.
     codes : sequence of float
         Numbers that stand for a missing value.
 
@@ -264,8 +248,10 @@ def column_words(column: Column, dates: str = "", codes: Sequence[float] = ()) -
     return what, f"{gap} meets no condition" if has_gaps(column) else f"{gap} counts as {filled}"
 
 
-def _end(number: float, dates: str) -> str:
-    return day_text(number) if dates and abs(number) < FIRST_DAY else f"{number:,.10g}"
+def _end(number: float, dates: bool) -> str:
+    day = datetime.date(1970, 1, 1).toordinal() + number
+    known = dates and 1 <= day <= datetime.date.max.toordinal()
+    return datetime.date.fromordinal(int(day)).isoformat() if known else f"{number:,.10g}"
 
 
 def _cut(labels: Sequence[Category]) -> str:
@@ -279,18 +265,18 @@ def _cut(labels: Sequence[Category]) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
-def guarantee_document(guarantee: Guarantee) -> Document:
+def guarantee_document(guarantee: Guarantee) -> doc.Document:
     """Who cannot learn what, how far a belief can move, and the sentence that says it."""
-    return Document(
+    return doc.Document(
         kind="guarantee",
         headline=f"Guarantee of {budget_text(guarantee)} for {and_text([*map(name_text, guarantee.protected)])}",
         short=short_guarantee(guarantee),
-        answer=(Quote(guarantee.sentence),),
+        answer=(doc.Quote(guarantee.sentence),),
         facts=(
             protected_fact(guarantee.secrets),
             observer_fact(guarantee.observer),
             belief_fact(guarantee),
-            fact("Source of the model", guarantee.source),
+            doc.fact("Source of the model", guarantee.source),
         ),
         sections=(belief_section(guarantee),),
         data=guarantee.to_json(),
@@ -311,10 +297,10 @@ HOW_SURE: dict[Kind, str] = {
 """How well the noise is known to be enough."""
 
 
-def short_guarantee(guarantee: Guarantee, sees: str = "the answer", undrawn: str = "") -> tuple[Kept, ...]:
+def short_guarantee(guarantee: Guarantee, sees: str = "the answer", undrawn: str = "") -> tuple[doc.Kept, ...]:
     """What is protected from whom, at what strength, and under which model: at most five lines of what is printed."""
     lines = short_protected(guarantee, sees), _strength(guarantee), _model(guarantee, undrawn)
-    return tuple(map(Kept, lines))
+    return tuple(map(doc.Kept, lines))
 
 
 def short_protected(guarantee: Guarantee, sees: str = "the answer") -> str:
@@ -385,49 +371,49 @@ def model_line(observer: str, source: str | None, sure: str = "") -> str:
     return said if said.endswith("...") else f"{said}."
 
 
-def protected_fact(secrets: Iterable[ProtectedSecret]) -> Fact:
+def protected_fact(secrets: Iterable[ProtectedSecret]) -> doc.Fact:
     """Return what is protected, one line for every attribute."""
-    return fact("What is protected", *(secret.sentence for secret in secrets))
+    return doc.fact("What is protected", *(secret.sentence for secret in secrets))
 
 
-def observer_fact(observer: str, sees: str = "the answer") -> Fact:
+def observer_fact(observer: str, sees: str = "the answer") -> doc.Fact:
     """Return who must not learn the secrets."""
-    return fact("From whom", f"Anybody who sees {sees} and believes {observer}, whatever they do with it.")
+    return doc.fact("From whom", f"Anybody who sees {sees} and believes {observer}, whatever they do with it.")
 
 
-def sureness_fact(guarantee: Guarantee) -> Fact:
+def sureness_fact(guarantee: Guarantee) -> doc.Fact:
     """Return how well the noise is known to be enough: by finite sums, by a proved bound, or by an estimate."""
     if guarantee.kind == "estimate":
-        known: Text = Strong("An estimate"), ", learned from draws or on grids, and not proved to be enough."
+        known: doc.Text = doc.Strong("An estimate"), ", learned from draws or on grids, and not proved to be enough."
     elif guarantee.confidence is not None:
         sure = percent_of(guarantee.confidence)
-        known = Strong("Certified"), f", with confidence {sure} % over draws from the model."
+        known = doc.Strong("Certified"), f", with confidence {sure} % over draws from the model."
     elif guarantee.kind == "certified":
-        known = Strong("Certified"), " by a proved bound, and perhaps more than enough."
+        known = doc.Strong("Certified"), " by a proved bound, and perhaps more than enough."
     else:
-        known = Strong("Exact"), ", worked out by formulas and finite sums, without draws."
-    return fact("How sure that is", known)
+        known = doc.Strong("Exact"), ", worked out by formulas and finite sums, without draws."
+    return doc.fact("How sure that is", known)
 
 
-def belief_fact(guarantee: Guarantee) -> Fact:
+def belief_fact(guarantee: Guarantee) -> doc.Fact:
     """Return in one number how far an answer can move a belief, or odds where no belief is bounded."""
     rare = f", except with probability at most {upper_chance(guarantee.failure)}" if 0 < guarantee.failure < 1 else ""
     if guarantee.with_belief:
         moved = f"A belief of 10 % in a secret becomes at most {guarantee.moved_text()}"
     else:
         moved = even_text(guarantee.nats)
-    return fact("What it can change", f"{moved}{rare}.")
+    return doc.fact("What it can change", f"{moved}{rare}.")
 
 
-def belief_section(guarantee: Guarantee) -> Section:
+def belief_section(guarantee: Guarantee) -> doc.Section:
     """How far beliefs in a secret can move, or the odds where no belief is bounded."""
-    return Section(title="Beliefs before and after", id="beliefs", blocks=(belief_table(guarantee),), folded=True)
+    return doc.Section(title="Beliefs before and after", id="beliefs", blocks=(belief_table(guarantee),), folded=True)
 
 
-def belief_table(guarantee: Guarantee) -> Block:
+def belief_table(guarantee: Guarantee) -> doc.Block:
     """Beliefs before and after the answer; a sentence on odds where no belief is bounded."""
     if not guarantee.with_belief:
-        return Paragraph(guarantee.odds_text)
+        return doc.Paragraph(guarantee.odds_text)
     names = " or of ".join(map(name_text, guarantee.with_belief))
     rare = f", except with probability {upper_chance(guarantee.failure)}" if guarantee.delta else ""
     answers = guarantee.answers
@@ -435,7 +421,7 @@ def belief_table(guarantee: Guarantee) -> Block:
     told = one if answers == 1 else f"all {answers:,} answers and at most after them"
     caption = f"A belief in one secret of {names}, before {told}{rare}"
     rows = [(percent_text(prior), odds.belief_text(prior, guarantee.nats)) for prior in odds.PRIORS]
-    return Table(caption=caption, header=("before", "at most after"), rows=rows, numbers=(1,))
+    return doc.Table(caption=caption, header=("before", "at most after"), rows=rows, numbers=(1,))
 
 
 def even_text(nats: float) -> str:

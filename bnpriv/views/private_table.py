@@ -9,22 +9,8 @@ from typing import Any
 
 from bnpriv.core.influence.base import Influence
 from bnpriv.errors import Refusal
+from bnpriv.render import document as doc
 from bnpriv.render.as_text import PRINTED_WIDTH
-from bnpriv.render.document import (
-    Block,
-    Cell,
-    Code,
-    Document,
-    Fact,
-    Name,
-    Names,
-    Paragraph,
-    Quote,
-    Section,
-    Table,
-    Text,
-    fact,
-)
 from bnpriv.render.figures import budget_bar
 from bnpriv.text import (
     Json,
@@ -82,13 +68,13 @@ def _budget(guarantee: Any) -> str:
     return f"epsilon {guarantee.epsilon:g}{delta}"
 
 
-def _facts(rule: Any, seen: str = "the table, or whatever is made of it,") -> tuple[Fact, ...]:
+def _facts(rule: Any, seen: str = "the table, or whatever is made of it,") -> tuple[doc.Fact, ...]:
     guarantee = rule.guarantee
     return (
         protected_fact(guarantee.secrets),
         observer_fact(guarantee.observer, seen),
-        fact("How it is made", how_text(rule)),
-        *(() if rule.law is None else (fact("What it leans on", _leans(rule)),)),
+        doc.fact("How it is made", how_text(rule)),
+        *(() if rule.law is None else (doc.fact("What it leans on", _leans(rule)),)),
         sureness_fact(guarantee),
     )
 
@@ -103,7 +89,7 @@ def _leans(rule: Any) -> str:
     )
 
 
-def table_document(made: Any) -> Document:
+def table_document(made: Any) -> doc.Document:
     """How a private table was made, what it promises, and what its records stand for."""
     rule = made.rule
     rows = [
@@ -111,13 +97,13 @@ def table_document(made: Any) -> Document:
         for (label, weight), size in zip(made.weights.items(), made.sizes, strict=True)
     ]
     *promised, model = short_guarantee(rule.guarantee, "the table, or whatever is made of it")
-    classes = Table(
+    classes = doc.Table(
         caption="The records that are handed on, and how many of the true table each stands for",
         header=("class", "records", "each stands for"),
         rows=rows,
         numbers=(1, 2),
     )
-    return Document(
+    return doc.Document(
         kind="private table",
         kicker="",
         headline=f"{REAL_RECORDS}: a private table of {sum(made.sizes):,} records",
@@ -130,7 +116,11 @@ def table_document(made: Any) -> Document:
         ),
         number=f"{sum(made.sizes)}",
         answer=(classes,),
-        facts=(*_facts(rule), fact("What is kept", KEPT_NOWHERE), *(() if made.mark is None else (made.mark.fact,))),
+        facts=(
+            *_facts(rule),
+            doc.fact("What is kept", KEPT_NOWHERE),
+            *(() if made.mark is None else (made.mark.fact,)),
+        ),
         sections=(
             guarantee_section(rule.guarantee),
             *([belief_section(rule.guarantee)] if rule.guarantee.with_belief else []),
@@ -139,13 +129,13 @@ def table_document(made: Any) -> Document:
     )
 
 
-def report_document(report: Any) -> Document:
+def report_document(report: Any) -> doc.Document:
     """A private table with answers for the true one, first of all."""
     whole = table_document(report.made)
-    rows = [((Code(query),), ", ".join(map(number_text, values))) for query, values in report.answers.items()]
+    rows = [((doc.Code(query),), ", ".join(map(number_text, values))) for query, values in report.answers.items()]
     caption = "Answers for the true table, estimated from this one"
-    answers = Table(caption=caption, header=("query", "answer"), rows=rows, numbers=(1,))
-    shown = (Section(title="Answers", id="answers", blocks=(answers,), explained=True),) if rows else ()
+    answers = doc.Table(caption=caption, header=("query", "answer"), rows=rows, numbers=(1,))
+    shown = (doc.Section(title="Answers", id="answers", blocks=(answers,), explained=True),) if rows else ()
     data = {**whole.data, "answers": [{"query": each, "values": list(told)} for each, told in report.answers.items()]}
     lines = [f"{query}: {', '.join(map(number_text, values))}" for query, values in report.answers.items()]
     short = (*shorter([shorten(line, MOST_SAID // 2) for line in lines], 2), *whole.short)
@@ -192,7 +182,7 @@ def noise_data(noise: Any) -> Json:
     return {"kind": "moves", "scale": noise.scale, "most": noise.most}
 
 
-def plan_document(plan: Any) -> Document:
+def plan_document(plan: Any) -> doc.Document:
     """The forms of a private table side by side."""
     rows: list[tuple[str, ...]] = []
     refused: list[str] = []
@@ -202,8 +192,8 @@ def plan_document(plan: Any) -> Document:
             continue
         left, made = plan.left_out(form), plan.made_up(form)
         rows.append((form, _budget(rule.guarantee), f"{left:,.0f}", "none" if rule.law is None else f"{made:,.3g}"))
-    blocks: list[Block] = [
-        Table(
+    blocks: list[doc.Block] = [
+        doc.Table(
             caption="What each form promises, and how many records it changes on average",
             header=("form", "promise", "left out", "made up"),
             rows=rows,
@@ -214,19 +204,19 @@ def plan_document(plan: Any) -> Document:
         blocks.append(_errors_table(plan))
     possible = bool(rows)
     best = plan.best if possible else None
-    forms = Section(title="Forms of the table", id="forms", blocks=tuple(blocks), explained=True)
+    forms = doc.Section(title="Forms of the table", id="forms", blocks=tuple(blocks), explained=True)
     sections = [forms] if possible else []
     if refused:
         sections.append(
-            Section(
+            doc.Section(
                 title="Forms that cannot be",
                 id="refused",
-                blocks=tuple(map(Paragraph, refused)),
+                blocks=tuple(map(doc.Paragraph, refused)),
                 folded=possible,
                 explained=True,
             )
         )
-    return Document(
+    return doc.Document(
         kind="table plan",
         kicker="",
         headline=f"{REAL_RECORDS}: a private table ({best.form})"
@@ -247,13 +237,13 @@ def plan_document(plan: Any) -> Document:
     )
 
 
-def _errors_table(plan: Any) -> Table:
+def _errors_table(plan: Any) -> doc.Table:
     forms = list(plan.errors)
     rows = [
-        ((Code(str(query)),), *(_error_text(plan.errors[form][place]) for form in forms))
+        ((doc.Code(str(query)),), *(_error_text(plan.errors[form][place]) for form in forms))
         for place, query in enumerate(plan.queries)
     ]
-    return Table(
+    return doc.Table(
         caption="Mean error of each answer, all from one and the same table (an estimate, under the first model)",
         header=("query", *forms),
         rows=rows,
@@ -285,30 +275,32 @@ def _plan_data(plan: Any) -> Json:
     return {"epsilon": plan.epsilon, "delta": plan.delta, "forms": [told(*each) for each in plan.forms.items()]}
 
 
-def beside_section(beside: Any) -> Section:
+def beside_section(beside: Any) -> doc.Section:
     """A private table of the same strength, beside the release of one answer."""
     best, rule = beside.calibration, beside.rule
     budget = f"epsilon={rule.guarantee.epsilon:g}" + (f", delta={best.delta:g}" if rule.guarantee.delta else "")
     error = number_text(beside.error)
-    return Section(
+    return doc.Section(
         title="Hand on a table instead",
         id="table",
         blocks=(
-            Paragraph(
+            doc.Paragraph(
                 f"A private table of the same strength ({rule.form}) gives this answer with a mean error of {error}, "
                 f"where this release has {number_text(best.expected_error)}; and it answers every other question too, "
                 "any number of times, or is handed on as it is, for the same epsilon once."
             ),
-            Paragraph(("To have it: ", Code(f"bp.private_table(framework, data, {budget}, records_may_be_seen=True)"))),
-            Paragraph(f"{REAL_RECORDS}.", soft=True),
+            doc.Paragraph(
+                ("To have it: ", doc.Code(f"bp.private_table(framework, data, {budget}, records_may_be_seen=True)"))
+            ),
+            doc.Paragraph(f"{REAL_RECORDS}.", soft=True),
         ),
     )
 
 
-def hidden_document(kept: Any) -> Document:
+def hidden_document(kept: Any) -> doc.Document:
     """What the answers of a hidden table promise, and what they have told of single records by now."""
     rule, spent = kept.rule, kept.spent_records
-    return Document(
+    return doc.Document(
         kind="hidden table",
         kicker="",
         headline=f"{_protected(spent)}: a hidden table, {_budget(rule.guarantee)} for the numbers that it hides",
@@ -318,22 +310,24 @@ def hidden_document(kept: Any) -> Document:
             "Next: .ask(query, epsilon_records=...) answers; what single records lose adds up.",
         ),
         number=number_text(rounded_up(spent.epsilon, 4)),
-        answer=(Quote(spent.sentence),),
+        answer=(doc.Quote(spent.sentence),),
         facts=_facts(rule, "any number of answers"),
         sections=(guarantee_section(kept.guarantee),),
         data={"form": rule.form, "records": _records_data(spent), "guarantee": kept.guarantee.to_json()},
     )
 
 
-def answer_document(answer: Any) -> Document:
+def answer_document(answer: Any) -> doc.Document:
     """An answer of a hidden table with both promises."""
     numbers = list(zip(answer.labels, answer.numbers, strict=True))
     rows = [(label, number_text(value), number_text(answer.scale)) for label, value in numbers]
     header = ("number", "answer", "mean error by the noise")
     said = f"{_protected(answer.records)}: the answer"
     full = f"{said} to {answer.asked}"
-    blocks = (Table(caption="The answer for the true table", header=header, rows=rows, numbers=(1, 2)),) if rows else ()
-    return Document(
+    blocks = (
+        (doc.Table(caption="The answer for the true table", header=header, rows=rows, numbers=(1, 2)),) if rows else ()
+    )
+    return doc.Document(
         kind="hidden answer",
         kicker="",
         headline=full if len(full) < PRINTED_WIDTH else said,  # what single persons lose is not to be cut
@@ -343,8 +337,8 @@ def answer_document(answer: Any) -> Document:
             "Next: .explain() tells what this answer alone tells of single persons.",
         ),
         number="\n".join(str(value) for _, value in numbers),
-        answer=(*blocks, Quote(answer.records.sentence)),
-        facts=(fact("By this answer alone", f"single persons: {answer.alone.numbers}"),),
+        answer=(*blocks, doc.Quote(answer.records.sentence)),
+        facts=(doc.fact("By this answer alone", f"single persons: {answer.alone.numbers}"),),
         sections=(guarantee_section(answer.guarantee),),
         data={
             "asked": answer.asked,
@@ -390,9 +384,9 @@ REAL_VALUES = "Real values go out, so that single persons are not protected by t
 ONCE = "It is one choice for good: of several sets out of one table all columns together must be within epsilon."
 
 
-def open_columns_document(found: Open) -> Document:
+def open_columns_document(found: Open) -> doc.Document:
     """Which sets may go out, what decides it, and what must hold for it."""
-    return Document(
+    return doc.Document(
         kind="open columns",
         kicker=f"bnpriv open columns at epsilon {full_text(found.epsilon)}",
         headline=_headline(found),
@@ -409,7 +403,7 @@ def open_columns_document(found: Open) -> Document:
     )
 
 
-def open_table_document(made: Any) -> Document:
+def open_table_document(made: Any) -> doc.Document:
     """Which columns of a table are real, which are drawn, and what that promises."""
     real, drawn, missing = sorted(made.found.best.columns), sorted(made.made_up), sorted(made.left_out)
     budget = full_text(made.found.epsilon)
@@ -432,7 +426,7 @@ def open_table_document(made: Any) -> Document:
 OPEN_NEXT = 'Single persons are not protected. Next: bp.private_table(..., form="open columns") hands them on.'
 
 
-def _short_open(found: Open, following: str, others: Sequence[str] = ()) -> tuple[Text, ...]:
+def _short_open(found: Open, following: str, others: Sequence[str] = ()) -> tuple[doc.Text, ...]:
     """What columns that go out tell, for which promise, and what to do next."""
     if not found.best.columns:
         return _lead(found), following
@@ -440,17 +434,17 @@ def _short_open(found: Open, following: str, others: Sequence[str] = ()) -> tupl
     return (_told(found.best), *others, *promised, following)
 
 
-def open_columns_section(found: Open | None) -> Section | None:
+def open_columns_section(found: Open | None) -> doc.Section | None:
     """What a report says of it; nothing where the secrets are no parameters."""
     if found is None:
         return None
-    alone = Section(title="What each column tells alone", blocks=(_columns(found, MOST_COLUMNS),), folded=True)
-    said = Paragraph((*_headline(found), ". ", _lead(found)))
+    alone = doc.Section(title="What each column tells alone", blocks=(_columns(found, MOST_COLUMNS),), folded=True)
+    said = doc.Paragraph((*_headline(found), ". ", _lead(found)))
     return _section("Columns that may go out as they are", said, *_sets(found), alone)
 
 
-def _section(title: str, *blocks: Block) -> Section:
-    return Section(title=title, blocks=blocks, id=title.lower().replace(" ", "-"))
+def _section(title: str, *blocks: doc.Block) -> doc.Section:
+    return doc.Section(title=title, blocks=blocks, id=title.lower().replace(" ", "-"))
 
 
 def open_columns_data(found: Open) -> Json:
@@ -482,7 +476,7 @@ def _headline(found: Open) -> tuple[Any, ...]:
     if not names:
         return (f"No column {'may' if found.complete else 'is known that may'} go out as it is at epsilon {level}",)
     it = "it is" if len(names) == 1 else "they are"
-    return Names(tuple(names)), f" may go out exactly as {it} at epsilon {level}"
+    return doc.Names(tuple(names)), f" may go out exactly as {it} at epsilon {level}"
 
 
 def _lead(found: Open) -> str:
@@ -512,31 +506,31 @@ def _count(found: Open) -> str:
     return " ".join([f"At least {many} may go out: not all were looked at. {best}", *found.notes])
 
 
-def _sets(found: Open) -> tuple[Block, ...]:
+def _sets(found: Open) -> tuple[doc.Block, ...]:
     if not found.best.columns:
-        return tuple(map(Paragraph, found.notes))
+        return tuple(map(doc.Paragraph, found.notes))
     rows = [((_against(each.columns, found.best.columns), number_text(each.worth)), each.worst) for each in found.sets]
     caption, more = "Sets that may go out, the most valuable first", _more(rows, MOST_LISTED_SETS, "besides.")
     shown = _table(found, caption, ("goes out", "worth"), rows[:MOST_LISTED_SETS], more, (1, 2))
-    return Paragraph(f"{_count(found)} {ONCE}"), shown
+    return doc.Paragraph(f"{_count(found)} {ONCE}"), shown
 
 
-def _against(columns: frozenset[str], best: frozenset[str]) -> Text:
+def _against(columns: frozenset[str], best: frozenset[str]) -> doc.Text:
     """The columns of a set, those after the best by what differs from it."""
     if columns == best or not columns & best:
-        return (Names(tuple(columns)),)
-    more, less = Names(tuple(columns - best), most=6), Names(tuple(best - columns), most=6)
+        return (doc.Names(tuple(columns)),)
+    more, less = doc.Names(tuple(columns - best), most=6), doc.Names(tuple(best - columns), most=6)
     return "the same with ", more, ", without ", less
 
 
-def _columns(found: Open, most: int) -> Table:
+def _columns(found: Open, most: int) -> doc.Table:
     told = [(name, each) for name, each in found.alone.items() if not isinstance(each, Refusal)]
     told.sort(key=lambda row: (-float(row[1]), row[0]))
     never: dict[Refusal, list[str]] = {}
     for name, each in found.alone.items():
         if isinstance(each, Refusal):
             never.setdefault(each, []).append(name)
-    rows = [(((Name(name),), _out(found, each)), each) for name, each in told]
+    rows = [(((doc.Name(name),), _out(found, each)), each) for name, each in told]
     said = [f"Never: {some_text(names)} ({why.required})." for why, names in never.items()]
     more = " ".join(filter(None, [_more(rows, most, "more, no more telling."), *said]))
     caption = "What each column tells by itself, about the attribute about which it tells most"
@@ -549,7 +543,7 @@ def _out(found: Open, told: Influence) -> str:
     return "no" if float(told) > found.epsilon else "not beside the others"
 
 
-ToldRow = tuple[tuple[Text, ...], Influence]
+ToldRow = tuple[tuple[doc.Text, ...], Influence]
 """The first cells of a row, and what is told."""
 
 
@@ -559,9 +553,9 @@ def _more(rows: Sequence[ToldRow], most: int, what: str) -> str:
 
 def _table(
     found: Open, caption: str, first: tuple[str, ...], rows: Sequence[ToldRow], more: str, numbers: tuple[int, ...]
-) -> Table:
+) -> doc.Table:
     """Rows with what is told, as a number and as a bar against epsilon."""
-    return Table(
+    return doc.Table(
         caption=caption,
         header=(*first, "odds move by at most", "about", ""),
         rows=[(*cells, *_nats(found, told)) for cells, told in rows],
@@ -571,10 +565,10 @@ def _table(
     )
 
 
-def _nats(found: Open, told: Influence) -> tuple[Text | Cell, ...]:
+def _nats(found: Open, told: Influence) -> tuple[doc.Text | doc.Cell, ...]:
     size = f"{times_text(float(told))}{_guess(told.kind)}"
     bar = budget_bar(float(told), found.epsilon, title=f"{some_text(told.columns)}: {size}")
-    return size, name_text(told.protected), Cell("", drawing=bar)
+    return size, name_text(told.protected), doc.Cell("", drawing=bar)
 
 
 def _guess(kind: str) -> str:

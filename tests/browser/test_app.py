@@ -68,16 +68,16 @@ def hospital_to_release(visitor: Visitor, epsilon: str = "0.5", budget: str = "0
     """Go to the release of a question on the hospital, and stop before it is asked for."""
     visitor.open()
     visitor.choose("table", "patients.parquet")
-    visitor.press("Go on")
+    visitor.send("table")
     visitor.press("Question")
-    visitor.choose("subject.0", "days (0 to 30)")
+    visitor.choose("subject.0", "days (1 to 13)")
     visitor.choose("sign.0", "is at least")
     visitor.write("value.0", "8")
-    visitor.press("Build it")
+    visitor.send("what")
     assert "count(days >= 8)" in visitor.words
     visitor.press("Go on")
     visitor.write("epsilon", epsilon)
-    visitor.press("Go on")
+    visitor.send("epsilon")
     assert visitor.title == "Release", visitor.words
     visitor.write("budget", budget)
 
@@ -108,7 +108,8 @@ def test_the_whole_road_on_raw_tables(driver, tmp_path: Path, how: type[Visitor]
         assert "statement as .docx" in visitor.words
         visitor.press("Release")
         assert "Statement for the data-protection officer" in visitor.words
-        assert visitor.asked_for() == {visitor.origin, "data"}  # no request leaves the machine
+        assert visitor.origin in (asked := visitor.asked_for())
+        assert asked <= {visitor.origin, "data"}  # no request leaves the machine
         running.send_signal(signal.SIGINT)
         assert running.wait(timeout=60) == 0
 
@@ -117,7 +118,7 @@ def test_the_whole_road_on_raw_tables(driver, tmp_path: Path, how: type[Visitor]
 def test_the_whole_road_on_the_hospital(driver, hospital: str, tmp_path: Path, how: type[Visitor]) -> None:
     visitor = how(driver, hospital)
     hospital_to_release(visitor)
-    visitor.press("Release")
+    visitor.send("budget")
     assert "Statement for the data-protection officer" in visitor.words
     assert spent(tmp_path) == (1, pytest.approx(0.5))
     assert visitor.complaints() == []
@@ -132,7 +133,7 @@ def test_a_file_that_is_handed_over(driver, raw: str, tmp_path: Path) -> None:
     visitor.field("table-file").send_keys(str(tmp_path / "elsewhere" / "mine.csv"))
     visitor.choose("public", "public.csv")
     visitor.write("records", "1000")
-    visitor.press("Go on")
+    visitor.send("records")
     assert visitor.title == "Columns"
     visitor.open("table")
     assert "mine.csv" in visitor.words
@@ -151,11 +152,11 @@ def test_the_slider_moves_the_belief_and_is_not_kept_before_it_is_sent(driver, h
     hospital_to_release(visitor)
     visitor.open("strength")
     before = visitor.field("said").text
-    visitor.reach(visitor.field("slide"))
+    visitor.reach(visitor.field("slider"))
     visitor.type(*[driver_key("LEFT")] * 5)
     visitor.wait(lambda: "odds" in visitor.field("said").text and visitor.field("said").text != before, "a belief")
     assert float(visitor.field("epsilon").get_attribute("value")) < 0.5
-    assert visitor.field("slide").get_attribute("aria-valuetext").startswith("epsilon 0.")
+    assert visitor.field("slider").get_attribute("aria-valuetext").startswith("epsilon 0.")
     assert visitor.field("said").get_attribute("role") == "status"
     visitor.open("strength")
     assert visitor.field("said").text == before
@@ -206,37 +207,34 @@ def test_hostile_names_run_nothing_and_break_nothing(driver, tmp_path: Path) -> 
             assert visitor.complaints() == []
             assert visitor.asked_for() <= {visitor.origin, "data"}
         assert FILE in seen["table-empty"]
-        assert SCRIPT in seen["columns"]
+        assert SCRIPT[:16] in seen["columns"]
         assert SCRIPT[:16] in seen["secret"]
-        assert FILE in seen["release"]
+        assert FILE[:12] in seen["release"]
         for each in driver.find_elements("css selector", "a[download]"):
             assert each.get_attribute("href").startswith(f"{visitor.origin}/download/")
 
 
-@pytest.mark.parametrize("path", ["?token=wrong", "?token=", "table", "static/app.js", "download/framework/all"])
-def test_who_has_no_token_sees_nothing(driver, hospital: str, path: str) -> None:
+def test_who_has_no_token_sees_nothing(driver, hospital: str) -> None:
     visitor = Visitor(driver, hospital)
-    visitor.open(path)
-    assert visitor.title == "Refused"
-    assert "patients" not in driver.page_source
+    for path in ("?token=wrong", "?token=", "table", "static/app.js", "download/framework/all"):
+        visitor.open(path)
+        assert visitor.title == "Refused", path
+        assert "patients" not in driver.page_source
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "static/..%2f..%2fserver.py", "static/../server.py", "download/framework/..%2f..%2fledger.db",
-        "download/0/..%2fstate.json", "..%2fledger.db", "ledger.db", "ledger.session/state.json",
-    ],
-)  # fmt: skip
-def test_an_address_reaches_no_file(driver, hospital: str, path: str) -> None:
+def test_an_address_reaches_no_file(driver, hospital: str, tmp_path: Path) -> None:
     visitor = Visitor(driver, hospital)
     visitor.open()
-    answer = driver.execute_async_script(
-        "const done = arguments[1]; fetch(arguments[0]).then(async (a) => done([a.status, await a.text()]))", f"/{path}"
-    )
-    assert answer[0] == 404
-    assert "import" not in answer[1]
-    assert "SQLite" not in answer[1]
+    kept = next(tmp_path.rglob("state.json")).relative_to(tmp_path)
+    for path in (
+        "static/..%2f..%2fserver.py", "static/../server.py", "download/framework/..%2f..%2fledger.db",
+        "download/0/..%2fstate.json", "..%2fpatients.parquet", "patients.parquet",
+        str(kept), f"static/..%2f..%2f{kept}",
+    ):  # fmt: skip
+        asked = "const done = arguments[1]; fetch(arguments[0]).then(async (a) => done([a.status, await a.text()]))"
+        status, text = driver.execute_async_script(asked, f"/{path}")
+        assert status == 404, path
+        assert not any(each in text for each in ("import", "PAR1", "bnpriv app")), path
 
 
 def test_a_table_outside_the_folder_is_refused(driver, hospital: str, tmp_path: Path) -> None:
@@ -250,7 +248,7 @@ def test_a_table_outside_the_folder_is_refused(driver, hospital: str, tmp_path: 
             "const s = document.getElementById('table'); s.options[0].value = arguments[0]; s.selectedIndex = 0",
             name,
         )
-        visitor.press("Go on")
+        visitor.send("table")
         assert visitor.title == "Table (refused)"
         assert visitor.field("table-refusal").is_displayed()
         assert "root:" not in driver.page_source
@@ -339,7 +337,7 @@ def test_back_forward_and_reload_lose_nothing_and_charge_nothing(finished: Visit
     driver = finished.driver
     filled = (
         "return [...document.querySelectorAll('main :is(input, select)')].filter((e) => e.type !== 'hidden' && "
-        "e.id !== 'slide').map((e) => [e.id, e.value, Boolean(e.checked)])"
+        "e.id !== 'slider').map((e) => [e.id, e.value, Boolean(e.checked)])"
     )
 
     def seen() -> tuple[str, object]:
@@ -423,7 +421,7 @@ def test_axe_finds_nothing_serious(finished: Visitor, width: int, scheme: str) -
         finished.open("question" if step == "refused" else step)
         if step == "refused":
             finished.write("query", "count(smokes == yes")
-            finished.press("Take this text")
+            finished.send("query")
             assert finished.title == "Question (refused)"
         finished.ask("for (const each of document.querySelectorAll('details')) each.open = true")
         finished.ask(script)

@@ -78,8 +78,9 @@ class Visitor:
         self.origin = address.partition("/?")[0]
 
     def open(self, step: str = "") -> None:
-        """Go to a page by its address; first by the one that the shell printed."""
+        """Go to a page by its address; first by the one that the shell printed, which leads to the first step."""
         self.driver.get(f"{self.origin}/{step}" if step else self.address)
+        self.wait(lambda: step or self.title == "Table", "the first step")
 
     @property
     def title(self) -> str:
@@ -94,6 +95,10 @@ class Visitor:
 
     def field(self, id_: str):
         return self.driver.find_element("id", id_)
+
+    def last(self, name: str) -> str:
+        """The id of the last box of a name."""
+        return self.driver.find_elements("name", name)[-1].get_attribute("id")
 
     def button(self, text: str):
         """The button or link whose text begins so, of the page before those of the road."""
@@ -137,9 +142,16 @@ class Visitor:
         self.field(id_).click()
 
     def press(self, text: str) -> None:
-        found = self.button(text)
+        """Press a button or a link, and wait for the page it leads to."""
+        self.go(self.button(text))
+
+    def send(self, id_: str) -> None:
+        """Press the last button of the form that a field is in."""
+        self.go(self.field(id_).find_elements("xpath", "ancestor::form//button")[-1])
+
+    def go(self, button) -> None:
         with self.leaving():
-            found.click()
+            button.click()
 
     def resize(self, width: int, scheme: str = "light", scale: float = 1, **features: str) -> None:
         """Show the page at a width, light or dark, with what else the reader's system asks for."""
@@ -191,15 +203,25 @@ class Keyboard(Visitor):
         self.type(text)
 
     def tick(self, id_: str) -> None:
+        """Press the space bar on a box; where one of several is on, the tab key reaches one and arrows the others."""
         from selenium.webdriver.common.keys import Keys
 
-        self.reach(self.field(id_))
-        self.type(Keys.SPACE)
+        field = self.field(id_)
+        if field.get_attribute("type") == "radio":
+            group = self.driver.find_elements("name", field.get_attribute("name"))
+            self.reach(next((each for each in group if each.is_selected()), group[0]))
+            for _ in group:
+                if self.driver.switch_to.active_element != field:
+                    self.type(Keys.DOWN)
+        else:
+            self.reach(field)
+        if not field.is_selected():
+            self.type(Keys.SPACE)
 
-    def press(self, text: str) -> None:
+    def go(self, button) -> None:
         from selenium.webdriver.common.keys import Keys
 
-        self.reach(self.button(text))
+        self.reach(button)
         with self.leaving():
             self.type(Keys.ENTER)
 
@@ -212,33 +234,35 @@ def to_release(visitor: Visitor, table: str = "private.csv", query: str = "count
     visitor.choose("public", "public.csv")
     visitor.write("records", "1000")
     yield "table"
-    visitor.press("Go on")
+    visitor.send("records")
     assert visitor.title == "Columns", visitor.words
     yield "columns"
     visitor.press("Go on")
     assert visitor.title == "Secret", visitor.words
-    visitor.tick("protect-4")
+    visitor.tick("single-1")
+    visitor.tick("this-0")
+    visitor.tick(visitor.last("protect"))
     yield "secret"
-    visitor.press("Go on")
+    visitor.send("this-0")
     assert visitor.title == "Model", visitor.words
     yield "model-empty"
-    visitor.press("Make the model")
+    visitor.send("graphs")
     assert visitor.title == "Model", visitor.words
     yield "model"
     visitor.press("Go on")
     assert visitor.title == "Question", visitor.words
     visitor.write("query", query)
-    visitor.press("Take this text")
+    visitor.send("query")
     assert visitor.title == "Question", visitor.words
     yield "question"
     visitor.press("Go on")
     assert visitor.title == "Strength", visitor.words
     yield "strength"
-    visitor.press("Go on")
+    visitor.send("epsilon")
     assert visitor.title == "Release", visitor.words
     visitor.write("budget", "2")
     yield "release"
-    visitor.press("Release")
+    visitor.send("budget")
     assert visitor.title == "Release", visitor.words
     yield "released"
     visitor.press("Downloads")

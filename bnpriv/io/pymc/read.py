@@ -16,30 +16,9 @@ from bnpriv.checks import listing, member
 from bnpriv.core.networks.base import ImportReport, NodeReading, Treatment, drivers
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.errors import BnprivError, NetworkError, SizeError
-from bnpriv.io.pymc.densities import density_network, has_density
+from bnpriv.io.pymc import gaussian, posterior as posteriors
 from bnpriv.io.pymc.evaluation import Evaluation, check_orders
 from bnpriv.io.pymc.expressions import ancestors
-from bnpriv.io.pymc.gaussian import (
-    discrete_network,
-    finite_states,
-    gaussian_network,
-    is_linear,
-    normal_columns,
-    probability_table,
-    record_laws,
-    state_names,
-)
-from bnpriv.io.pymc.posterior import (
-    TakenDraws,
-    check_thin,
-    drawn_variables,
-    draws_of,
-    inner_variables,
-    own_graph,
-    parameter_draws,
-    posterior_of,
-    weights_of,
-)
 from bnpriv.io.pymc.roles import (
     Columns,
     Roles,
@@ -91,7 +70,7 @@ def record_network(roles: Roles) -> DiscreteNetwork:
         If there are too many draws, records or states.
     """
     variables = [variable for variable in roles.structure.variables.values() if variable.observed]
-    states = {variable.name: finite_states(variable) for variable in variables}
+    states = {variable.name: gaussian.finite_states(variable) for variable in variables}
     endless = [name for name, found in states.items() if found is None]
     if endless or not variables:
         raise NetworkError(
@@ -105,7 +84,7 @@ def record_network(roles: Roles) -> DiscreteNetwork:
     names = {variable.name: renamed.get(variable.name, variable.name) for variable in variables}
     return DiscreteNetwork.from_tables(
         {names[v.name]: _table(roles, v, parents[v.name], finite) for v in variables},
-        states={names[v.name]: state_names(roles.structure, v, finite[v.name]) for v in variables},
+        states={names[v.name]: gaussian.state_names(roles.structure, v, finite[v.name]) for v in variables},
         parents={names[name]: [names[parent] for parent in above] for name, above in parents.items()},
         level="records",
     )
@@ -176,7 +155,7 @@ def _part(
     if not all(np.array_equal(a, b) for each in entries[1:] for a, b in zip(entries[0], each, strict=True)):
         raise _unlike(variable.name)
     told = f"the probabilities of {variable.name!r} must sum to 1 under every draw"
-    return probability_table(evaluation, entries[0], own, chosen, told)
+    return gaussian.probability_table(evaluation, entries[0], own, chosen, told)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -279,7 +258,7 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
             "a belief, and independent draws, go with posterior=", found="one alone", remedy="Pass posterior=idata."
         )
     if asked.posterior is not None:
-        drawn = draws_of(asked.posterior, structure, independent=asked.independent)
+        drawn = posteriors.draws_of(asked.posterior, structure, independent=asked.independent)
         asked = replace(asked, posterior=drawn)
     if asked.reading == "models" and asked.log_weights is not None:
         raise NetworkError(
@@ -290,7 +269,7 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
     if asked.reading == "belief":
         if asked.fix is not None:
             raise NetworkError("a belief fixes nothing", found="fix=", remedy="Leave it out.")
-        refuse_lost(given, model, cast("TakenDraws", asked.posterior).posterior)
+        refuse_lost(given, model, cast("posteriors.TakenDraws", asked.posterior).posterior)
         return _with_draws(model, structure, columns, asked)
     roles = roles_of(structure, columns, _fixed(structure, columns, asked))
     if asked.posterior is None:
@@ -298,7 +277,7 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
     if not roles.parameters:
         return _of_records(model, roles, columns, asked)
     driven = _driven(roles)
-    states = {variable.name: finite_states(variable) for variable in roles.parameters}
+    states = {variable.name: gaussian.finite_states(variable) for variable in roles.parameters}
     finite = {name: found for name, found in states.items() if found is not None}
     # laws of columns below discrete parameters and draws have no tables: such columns are drawn
     drawn_below = bool(roles.columns and roles.fixed) and asked.fix is None
@@ -306,11 +285,11 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
         return _with_draws(model, structure, columns, asked)
     if len(finite) == len(states) and not drawn_below:
         return _discrete(model, roles, driven, finite, columns, asked)
-    if all(is_linear(roles, variable) for variable in roles.parameters):
+    if all(gaussian.is_linear(roles, variable) for variable in roles.parameters):
         return _linear(model, roles, driven, columns, asked)
     if roles.fixed:
         return _with_draws(model, structure, columns, asked)
-    return _told_refusals(density_network(roles, _reading(roles, driven, None, "")))
+    return _told_refusals(posteriors.density_network(roles, _reading(roles, driven, None, "")))
 
 
 def _check_potentials(model: Any, structure: Structure, columns: Columns, *, drawn: bool) -> None:
@@ -358,13 +337,13 @@ def _fixed(structure: Structure, columns: Columns, asked: AskedDraws) -> dict[st
 
     In a network of parameters without columns those with finitely many values stay, with their laws.
     """
-    check_thin(asked.thin)
+    posteriors.check_thin(asked.thin)
     if asked.posterior is None:
         if asked.thin != 1 or asked.fix is not None:
             raise NetworkError("thin and fix go with posterior=", found="one alone", remedy="Leave it out.")
         return {}
     finite = bool(declared_columns(structure, columns))
-    return drawn_variables(structure, asked.posterior, asked.thin, asked.fix, finite=finite)
+    return posteriors.drawn_variables(structure, asked.posterior, asked.thin, asked.fix, finite=finite)
 
 
 def _unfixed(
@@ -401,7 +380,7 @@ def _discrete(
     asked: AskedDraws,
 ) -> DiscreteNetwork:
     """Return the exact network of parameters with finitely many values."""
-    network, laws = discrete_network(roles, finite), record_laws(roles, driven, finite)
+    network, laws = gaussian.discrete_network(roles, finite), gaussian.record_laws(roles, driven, finite)
     reading = _reading(roles, driven, "exact", "all parameters have finitely many values", laws)
     # without columns that its variables drive, a variable may be a parameter or a column of one record
     reading = replace(reading, level_assumed=not driven)
@@ -410,7 +389,7 @@ def _discrete(
     return replace(
         network,
         models=roles.models if roles.columns else network.models,
-        posterior_draws=posterior_of(roles, asked.posterior, independent=asked.independent),
+        posterior_draws=posteriors.posterior_of(roles, asked.posterior, independent=asked.independent),
         reading=_with_secrets(reading, unfixed),
         forward=forward,
         unfixed=unfixed,
@@ -422,7 +401,7 @@ def _of_records(model: Any, roles: Roles, columns: Columns, asked: AskedDraws) -
     if not roles.fixed:
         records = alike_records(roles)
         if records is None:
-            return density_network(roles, _reading(roles, _driven(roles), None, ""))
+            return posteriors.density_network(roles, _reading(roles, _driven(roles), None, ""))
         return replace(records, reading=_reading(roles, {}, "exact", "one record"))
     reading = _reading(roles, {}, "exact", "one record, given each draw")
     try:
@@ -431,7 +410,7 @@ def _of_records(model: Any, roles: Roles, columns: Columns, asked: AskedDraws) -
         if asked.fix is not None:
             raise
         return _with_draws(model, roles.structure, columns, asked)
-    drawn = posterior_of(roles, asked.posterior, independent=asked.independent)
+    drawn = posteriors.posterior_of(roles, asked.posterior, independent=asked.independent)
     unfixed = _unfixed(model, roles.structure, columns, asked)
     return replace(network, posterior_draws=drawn, reading=_with_secrets(reading, unfixed), unfixed=unfixed)
 
@@ -452,13 +431,15 @@ def _with_draws(
     model: Any, structure: Structure, columns: Columns, asked: AskedDraws, *, every: bool = False
 ) -> DensityNetwork:
     """Return the network of all parameters, with those draws of a posterior from which they are taken."""
-    known = drawn_variables(structure, asked.posterior, asked.thin, asked.fix)
+    known = posteriors.drawn_variables(structure, asked.posterior, asked.thin, asked.fix)
     roles = roles_of(structure, columns, {}, known)
-    drawn = parameter_draws(
+    drawn = posteriors.parameter_draws(
         roles, model, asked.posterior, known, asked.thin, asked.reading, own=asked.independent, every=every
     )
     if asked.log_weights is not None:
-        drawn = replace(drawn, log_weights=weights_of(structure, asked.posterior, asked.log_weights, asked.thin))
+        drawn = replace(
+            drawn, log_weights=posteriors.weights_of(structure, asked.posterior, asked.log_weights, asked.thin)
+        )
     driven = _driven(roles, drawn.functions)
     count = len(next(iter(known.values())))
     some = f"{drawn.draws:,} of {count:,}" if drawn.draws < count else f"{count:,}"
@@ -468,11 +449,13 @@ def _with_draws(
     why = f"{how} {some} draws of a posterior"
     reading = _reading(roles, driven, "draws", why, drawn=frozenset(known), tables=every_table)
     if asked.reading == "belief":  # whose parameters depend on each other as the data made them
-        graph = own_graph(model)
+        graph = posteriors.own_graph(model)
         without = [name for name in structure.variables if name in roles.names - known.keys()]
         notes = (f"No draws of {listing(without)}: what the model says of it stands.",) if without else ()
-        reading = replace(reading, own_graph=graph, inner=inner_variables(graph, structure, drawn), notes=notes)
-    return _told_refusals(density_network(roles, reading, drawn).with_sampling(draws=tables))
+        reading = replace(
+            reading, own_graph=graph, inner=posteriors.inner_variables(graph, structure, drawn), notes=notes
+        )
+    return _told_refusals(posteriors.density_network(roles, reading, drawn).with_sampling(draws=tables))
 
 
 def _linear(
@@ -482,7 +465,7 @@ def _linear(
 
     Other columns have laws that are learned for every draw, so that fewer draws are models unless `thin` is given.
     """
-    normal = normal_columns(roles, driven)
+    normal = gaussian.normal_columns(roles, driven)
     every = roles.columns.keys() == normal.keys()
     fit = models_that_fit(roles).models
     if roles.columns and not every and asked.thin == 1 and roles.models > fit:
@@ -497,9 +480,9 @@ def _linear(
     reading = _reading(roles, driven, "exact", why, tables=tables, normal=normal)
     forward = _forward(model, roles, columns, asked, reading) if roles.columns else None
     unfixed = _unfixed(model, roles.structure, columns, asked, forward)
-    return gaussian_network(roles).read_as(
+    return gaussian.gaussian_network(roles).read_as(
         _with_secrets(reading, unfixed),
-        posterior_draws=posterior_of(roles, asked.posterior, independent=asked.independent),
+        posterior_draws=posteriors.posterior_of(roles, asked.posterior, independent=asked.independent),
         forward=forward,
         unfixed=unfixed,
         normal_columns=normal,
@@ -509,7 +492,7 @@ def _linear(
 def _forward(model: Any, roles: Roles, columns: Columns, asked: AskedDraws, reading: ImportReport) -> DensityNetwork:
     """Return forward draws of an exact model, given every draw of a posterior where there are some."""
     if not roles.fixed:
-        return density_network(roles, reading)
+        return posteriors.density_network(roles, reading)
     return _with_draws(model, roles.structure, columns, replace(asked, fix=sorted(roles.fixed)), every=True)
 
 
@@ -562,9 +545,9 @@ def _treatment(variable: Variable) -> tuple[Treatment, str]:
     refused = unsupported(variable)
     if refused is not None:
         return "refused", refused
-    if finite_states(variable) is not None:
+    if gaussian.finite_states(variable) is not None:
         return "quadrature", "finitely many values, below or above continuous ones"
-    if has_density(variable):
+    if posteriors.has_density(variable):
         return "quadrature", "continuous, known by its density"
     if not str(variable.rv.dtype).startswith("float"):
         return "draws", "whole numbers without end"

@@ -18,46 +18,9 @@ from bnpriv.bound import FloatArray
 from bnpriv.checks import type_text
 from bnpriv.core.networks.base import Axes, ImportReport
 from bnpriv.errors import NetworkError
-from bnpriv.io.pymc.backend import (
-    compiled,
-    frozen,
-    functions_of,
-    is_basic,
-    is_black_box,
-    is_custom,
-    is_drawn,
-    is_library,
-    is_measurable,
-    is_plain,
-    is_random,
-    is_simulator,
-    is_truncated,
-    is_variable,
-    of_parameters,
-    pymc,
-    random_variables,
-    replaced,
-    tensor,
-    truncated_parameters,
-    usual_transform,
-)
-from bnpriv.io.pymc.expressions import (
-    EMPTY_SET,
-    MOVES,
-    Element,
-    SetArray,
-    ancestors,
-    filled,
-    fits,
-    in_double,
-    is_shape,
-    joined,
-    merged,
-    own,
-    replaces,
-    through,
-    union,
-)
+from bnpriv.io.pymc import backend, expressions as expr
+from bnpriv.io.pymc.backend import is_basic, is_plain
+from bnpriv.io.pymc.expressions import fits, joined, own
 
 # --------------------------------------------------------------------------------------------------
 # What Python functions can get hold of: by closures, defaults, globals, methods and partial applications.
@@ -92,14 +55,14 @@ def _walk(roots: Sequence[object], names: frozenset[str]) -> tuple[Sequence[Any]
         if _is_found(here):
             found.append(here)
             continue
-        if isinstance(here, FunctionType) and not is_library(here):
+        if isinstance(here, FunctionType) and not backend.is_library(here):
             names |= _names(here.__code__)
         todo += _within(here, names)
     return found, names
 
 
 def _is_found(thing: object) -> bool:
-    return is_variable(thing) or isinstance(thing, pymc().Model)
+    return backend.is_variable(thing) or isinstance(thing, backend.pymc().Model)
 
 
 def _within(here: object, names: frozenset[str]) -> Iterable[object]:
@@ -129,12 +92,12 @@ def _of_function(function: FunctionType) -> Iterator[object]:
             held = cell.cell_contents
         except ValueError:  # not filled yet
             continue
-        if callable(held) or not is_library(function):  # PyMC's own keep the parameters of a law too
+        if callable(held) or not backend.is_library(function):  # PyMC's own keep the parameters of a law too
             yield held
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
     yield from vars(function).values()
-    if not is_library(function):
+    if not backend.is_library(function):
         used = _names(function.__code__)
         yield from (function.__globals__[name] for name in used if name in function.__globals__)
 
@@ -142,7 +105,7 @@ def _of_function(function: FunctionType) -> Iterator[object]:
 def _of_object(here: object, names: frozenset[str]) -> Iterator[object]:
     """Yield what code may use of a module, a class or an object of the user's; all that an object of PyMC's holds."""
     if isinstance(here, (ModuleType, type)):
-        yield from () if is_library(here) else _named(vars(here), names)
+        yield from () if backend.is_library(here) else _named(vars(here), names)
         return
     # a decorated, static or class method, or a property
     yield from (getattr_static(here, name, None) for name in ("__wrapped__", "__func__", "fget"))
@@ -150,7 +113,7 @@ def _of_object(here: object, names: frozenset[str]) -> Iterator[object]:
     whole = type(here).__module__.split(".")[0] == "pymc"  # such as the parts of a Gaussian process
     yield from held.values() if whole else _named(held, names)
     for kind in type(here).__mro__:
-        if not is_library(kind):
+        if not backend.is_library(kind):
             yield from _named(vars(kind), names)
             slots = getattr(kind, "__slots__", ())
             yield from (getattr(here, name, None) for name in slots if name in names)
@@ -187,7 +150,7 @@ def refuse_captured(model: Any) -> None:
     values = {value: known[rv] for rv, value in model.rvs_to_values.items() if rv in known}
     for rv, name in known.items():
         # walked through the laws of others too, up to the next variable with a name
-        above = [rv, *(each for each in ancestors(rv.owner.inputs, known) if each not in known)]
+        above = [rv, *(each for each in expr.ancestors(rv.owner.inputs, known) if each not in known)]
         owners = {each.owner: None for each in above if each.owner is not None}
         functions = [model.rvs_to_transforms.get(rv)]
         used = _by_functions(owners, functions, known | values, model) or _inside(rv, owners, known)
@@ -203,7 +166,7 @@ def refuse_captured(model: Any) -> None:
 
 
 def _is_users(op: Any) -> bool:
-    return is_custom(op) or not is_library(type(op))
+    return backend.is_custom(op) or not backend.is_library(type(op))
 
 
 def _all(owners: Iterable[Any]) -> Iterator[Any]:
@@ -221,16 +184,16 @@ def _captured_within(owner: Any) -> list[Any]:
     if inside is None:
         return []
     numbers = [each for each in inside.outputs if not _is_generator(each)]
-    return list({each.owner: None for each in ancestors(numbers, ()) if each.owner is not None})
+    return list({each.owner: None for each in expr.ancestors(numbers, ()) if each.owner is not None})
 
 
 def _by_functions(owners: Iterable[Any], functions: Iterable[Any], known: Mapping[Any, str], model: Any) -> str | None:
     """Return a variable that a function behind an operation, or behind a transform, can reach."""
-    roots = [*functions, *(each for owner in _all(owners) for each in functions_of(owner.op))]
+    roots = [*functions, *(each for owner in _all(owners) for each in backend.functions_of(owner.op))]
     for found in reachable(roots):
         if found is model:
             return "the model itself"
-        for each in ancestors([found], ()) if hasattr(found, "owner") else ():
+        for each in expr.ancestors([found], ()) if hasattr(found, "owner") else ():
             if each in known:
                 return repr(known[each])
     return None
@@ -244,13 +207,13 @@ def _inside(rv: Any, owners: Iterable[Any], known: Mapping[Any, str]) -> str | N
     """
     names, others = set(known.values()), [other for other in known if other is not rv]
     for owner in owners:
-        copies = [each for each in _all(_captured_within(owner)) if is_random(each.op)]
+        copies = [each for each in _all(_captured_within(owner)) if backend.is_random(each.op)]
         for output in (output for each in copies for output in each.outputs):
             if output.name in names:
                 return repr(output.name)
         kinds: set[object] = {type(each.op) for each in copies}
         # loops may take the generator of a variable along without using it; those that draw are refused elsewhere
-        generators = _generators(owner) if copies and is_random(owner.op) else set[Any]()
+        generators = _generators(owner) if copies and backend.is_random(owner.op) else set[Any]()
         for other in others:
             alike = type(other.owner.op) in kinds or _is_users(owner.op)
             if alike and not generators.isdisjoint(_generators(other.owner)):
@@ -268,14 +231,14 @@ def _is_generator(variable: Any) -> bool:
 
 def _in_density(model: Any, rv: Any, known: Mapping[Any, str], values: Mapping[Any, str]) -> str | None:
     """Return what stays random in the log density that PyMC makes of a variable, its parameters being given."""
-    if is_simulator(rv.owner.op):
+    if backend.is_simulator(rv.owner.op):
         return None
-    above = [each for each in ancestors(rv.owner.inputs, known) if each in known]
-    given = replaced(rv, {each: each.type() for each in above})
+    above = [each for each in expr.ancestors(rv.owner.inputs, known) if each in known]
+    given = backend.replaced(rv, {each: each.type() for each in above})
     try:
         with warnings.catch_warnings(), model:
             warnings.simplefilter("ignore")
-            density = pymc().logp(given, given.type())
+            density = backend.pymc().logp(given, given.type())
     except (NotImplementedError, RuntimeError):  # PyMC has none for this law, which is told where one is needed
         return None
     except Exception as error:  # whatever a function of the user's raises
@@ -284,12 +247,17 @@ def _in_density(model: Any, rv: Any, known: Mapping[Any, str], values: Mapping[A
             found=f"{type(error).__name__} for {rv.name!r}",
             remedy="Correct logp= or dist= of it; model.logp() fails too.",
         ) from error
-    reached = ancestors([density], ())
+    reached = expr.ancestors([density], ())
     for each in reached:
         if each in values:
             return repr(values[each])
     owners = _all({each.owner: None for each in reached if each.owner is not None})
-    drawn = [each for owner in owners if is_random(owner.op) or is_measurable(owner.op) for each in owner.outputs]
+    drawn = [
+        each
+        for owner in owners
+        if backend.is_random(owner.op) or backend.is_measurable(owner.op)
+        for each in owner.outputs
+    ]
     named = [known.get(each) or each.name for each in drawn if each in known or each.name]
     return None if not drawn else repr(named[0]) if named else "a random variable"
 
@@ -323,10 +291,10 @@ def mended(model: Any, name: str, parts: tuple[Any, Any]) -> Any:
     NetworkError
         If it is another expression of two variables that are called like its halves.
     """
-    pt, whole = tensor(), model.named_vars[name]
+    pt, whole = backend.tensor(), model.named_vars[name]
     lengths = [int(rv.type.shape[0]) for rv in parts]
     inputs = [rv.type() for rv in parts]
-    join = compiled(inputs, replaced(whole, dict(zip(parts, inputs, strict=True))))
+    join = backend.compiled(inputs, backend.replaced(whole, dict(zip(parts, inputs, strict=True))))
 
     def joined(numbers: FloatArray) -> FloatArray:
         halves = np.split(numbers, lengths[:1])
@@ -345,7 +313,7 @@ def mended(model: Any, name: str, parts: tuple[Any, Any]) -> Any:
     own = zip(*(rv.owner.op.dist_params(rv.owner) for rv in parts), strict=True)
     spread = [[pt.alloc(pt.squeeze(each), n) for each, n in zip(pair, lengths, strict=True)] for pair in own]
     parameters = [pt.join(0, *pair)[places.ravel()].reshape(places.shape) for pair in spread]
-    rv = of_parameters(parts[0].owner.op, parameters)
+    rv = backend.of_parameters(parts[0].owner.op, parameters)
     rv.name = name
     return rv
 
@@ -364,7 +332,7 @@ _INCREASING = frozenset({"LogTransform", "LogExpM1", "LogOddsTransform", "Interv
 
 def order_of(model: Any, rv: Any) -> Order | None:
     """Return in which order the entries of a variable are kept, or None if its transform is another."""
-    chosen, usual = model.rvs_to_transforms.get(rv), usual_transform(rv)
+    chosen, usual = model.rvs_to_transforms.get(rv), backend.usual_transform(rv)
     names = [type(each).__name__ for each in getattr(chosen, "transform_list", [chosen])]
     own = type(usual).__name__
     if names in ([own], ["NoneType"]) or ({names[0], own} == {"LogTransform", "LogExpM1"} and len(names) == 1):
@@ -407,7 +375,7 @@ def _wrong(drawn: FloatArray, order: Order) -> Any:
 # Which element of a model's random variables depends on which elements of those above it.
 # --------------------------------------------------------------------------------------------------
 
-Sets = Sequence[frozenset[Element]]
+Sets = Sequence[frozenset[expr.Element]]
 DependsOn = Mapping[str, Sets]
 
 
@@ -438,7 +406,7 @@ def traced(
     shapes, _, sets = _led_through(rvs, inputs, stand_ins)
     found = {name: _above(rv.owner.op, [sets[p] for p in inputs[name]], shapes[rv]) for name, rv in rvs.items()}
     plain = {name: _parameters(rv, inputs[name]) for name, rv in rvs.items()}
-    parameters = {name: in_double(each, known) for name, each in plain.items()}
+    parameters = {name: expr.in_double(each, known) for name, each in plain.items()}
     return order, {name: shapes[rv] for name, rv in rvs.items()}, parameters, found
 
 
@@ -454,51 +422,51 @@ def followed(rvs: Mapping[str, Any], functions: Mapping[str, Any]) -> tuple[Mapp
     """
     nodes = {**rvs, **functions}
     names = {node: name for name, node in nodes.items()}
-    stand_ins = _stand_ins([each for each in ancestors(list(names), set()) if each in names])
+    stand_ins = _stand_ins([each for each in expr.ancestors(list(names), set()) if each in names])
     inputs = {name: _inputs(node) if name in rvs else tuple(node.owner.inputs) for name, node in nodes.items()}
     shapes, values, sets = _led_through(nodes, inputs, stand_ins)
     found = {name: _above(rv.owner.op, [sets[p] for p in inputs[name]], shapes[rv]) for name, rv in rvs.items()}
-    made = {name: tuple(through(node, sets, shapes, values).reshape(-1)) for name, node in functions.items()}
+    made = {name: tuple(expr.through(node, sets, shapes, values).reshape(-1)) for name, node in functions.items()}
     return {name: shapes[node] for name, node in functions.items()}, found | made
 
 
 def _led_through(
     nodes: Mapping[str, Any], inputs: Mapping[str, Sequence[Any]], stand_ins: Mapping[Any, Any]
-) -> tuple[Mapping[Any, tuple[int, ...]], Mapping[Any, Any], dict[Any, SetArray]]:
+) -> tuple[Mapping[Any, tuple[int, ...]], Mapping[Any, Any], dict[Any, expr.SetArray]]:
     """Return shapes and known values of all between nodes and their inputs, and which elements of nodes each takes."""
-    inner = ancestors([each for above in inputs.values() for each in above], set(nodes.values()), values=True)
+    inner = expr.ancestors([each for above in inputs.values() for each in above], set(nodes.values()), values=True)
     shapes, values = _evaluated(inner, stand_ins)
-    sets: dict[Any, SetArray] = {node: own(name, shapes[node]) for name, node in nodes.items()}
+    sets: dict[Any, expr.SetArray] = {node: own(name, shapes[node]) for name, node in nodes.items()}
     for variable in inner:
         if variable not in sets:
-            sets[variable] = through(variable, sets, shapes, values)
+            sets[variable] = expr.through(variable, sets, shapes, values)
     return shapes, values, sets
 
 
 def _parameters(rv: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the parameters of a law that can be evaluated; none of one that is made of others."""
     op = rv.owner.op
-    if isinstance(op, random_variables()) or is_plain(op):
+    if isinstance(op, backend.random_variables()) or is_plain(op):
         return inputs
-    return truncated_parameters(rv) if is_truncated(op) else ()
+    return backend.truncated_parameters(rv) if backend.is_truncated(op) else ()
 
 
 def _inputs(rv: Any) -> tuple[Any, ...]:
     """Return the parameters of a variable's law; all that goes into it if it is made of others."""
     op = rv.owner.op
-    if isinstance(op, random_variables()) or is_plain(op):
+    if isinstance(op, backend.random_variables()) or is_plain(op):
         return tuple(op.dist_params(rv.owner))
     return tuple(each for each in rv.owner.inputs if hasattr(each.type, "ndim"))
 
 
 def _ordered(rvs: Mapping[str, Any]) -> list[str]:
-    every = ancestors(list(rvs.values()), set())
+    every = expr.ancestors(list(rvs.values()), set())
     names = {rv: name for name, rv in rvs.items()}
     parts = _parts(names)
-    for variable in ancestors(list(rvs.values()), set(), values=True):
+    for variable in expr.ancestors(list(rvs.values()), set(), values=True):
         if variable in names or variable in parts or not _is_draw(variable):
             continue
-        loop = not is_random(variable.owner.op)
+        loop = not backend.is_random(variable.owner.op)
         raise NetworkError(
             "every random variable must be declared in the model",
             found="random numbers drawn inside another operation" if loop else "one that has no name",
@@ -511,7 +479,7 @@ def _ordered(rvs: Mapping[str, Any]) -> list[str]:
 def _is_draw(variable: Any) -> bool:
     owner: Any = variable.owner
     takes = owner is not None and any(type(each.type).__name__ == "RandomGeneratorType" for each in owner.inputs)
-    made = owner is not None and is_random(owner.op)
+    made = owner is not None and backend.is_random(owner.op)
     return (takes or made) and type(variable.type).__name__ != "RandomGeneratorType"
 
 
@@ -521,12 +489,12 @@ def _parts(known: Collection[Any]) -> set[Any]:
     todo = list(known)
     while todo:
         law = todo.pop()
-        if isinstance(law.owner.op, random_variables()):
+        if isinstance(law.owner.op, backend.random_variables()):
             continue
         for each in law.owner.inputs:
-            while each not in known and each.owner is not None and type(each.owner.op).__name__ in MOVES:
+            while each not in known and each.owner is not None and type(each.owner.op).__name__ in expr.MOVES:
                 each = each.owner.inputs[0]
-            if each not in known and each not in parts and each.owner is not None and is_random(each.owner.op):
+            if each not in known and each not in parts and each.owner is not None and backend.is_random(each.owner.op):
                 parts.add(each)
                 todo.append(each)
     return parts
@@ -535,8 +503,8 @@ def _parts(known: Collection[Any]) -> set[Any]:
 def _refuse_random_shapes(names: Mapping[Any, str]) -> None:
     for rv, name in names.items():
         op = rv.owner.op
-        size = op.size_param(rv.owner) if isinstance(op, random_variables()) or is_plain(op) else None
-        if size is not None and any(_is_draw(each) for each in ancestors([size], set(), values=True)):
+        size = op.size_param(rv.owner) if isinstance(op, backend.random_variables()) or is_plain(op) else None
+        if size is not None and any(_is_draw(each) for each in expr.ancestors([size], set(), values=True)):
             raise NetworkError(
                 "shapes must be fixed",
                 found=f"a random one of {name!r}",
@@ -557,7 +525,7 @@ def _stand_ins(rvs: Sequence[Any]) -> Mapping[Any, Any]:
 def _shape(rv: Any, stand_ins: Mapping[Any, Any]) -> tuple[int, ...]:
     if None not in rv.type.shape:
         return tuple(rv.type.shape)
-    return tuple(int(size) for size in _run([tensor().shape(rv)], stand_ins)[0])
+    return tuple(int(size) for size in _run([backend.tensor().shape(rv)], stand_ins)[0])
 
 
 def _run(outputs: Sequence[Any], stand_ins: Mapping[Any, Any]) -> list[Any]:
@@ -571,7 +539,9 @@ def _run(outputs: Sequence[Any], stand_ins: Mapping[Any, Any]) -> list[Any]:
     inputs = {rv: rv.type() for rv in stand_ins}
     try:
         with np.errstate(all="ignore"):
-            return compiled(list(inputs.values()), replaced(list(outputs), inputs), shapes=True)(*stand_ins.values())
+            return backend.compiled(list(inputs.values()), backend.replaced(list(outputs), inputs), shapes=True)(
+                *stand_ins.values()
+            )
     except Exception as error:  # whatever an operation raises for numbers that it was not made for
         raise NetworkError(
             "the shapes of all expressions must be known before any number is",
@@ -587,26 +557,26 @@ def _evaluated(
     varying: set[Any] = set()
     for here in inner:
         given = here in stand_ins or _is_draw(here)
-        above: list[Any] = [] if here.owner is None or given or is_shape(here) else here.owner.inputs
+        above: list[Any] = [] if here.owner is None or given or expr.is_shape(here) else here.owner.inputs
         if given or any(each in varying for each in above):
             varying.add(here)
     arrays = [each for each in inner if hasattr(each.type, "ndim") and each not in stand_ins]
     fixed = [each for each in arrays if each not in varying]
     loose = [each for each in arrays if each in varying and None in getattr(each.type, "shape", ())]
-    found = _run([*fixed, *(tensor().shape(each) for each in loose)], stand_ins)
+    found = _run([*fixed, *(backend.tensor().shape(each) for each in loose)], stand_ins)
     values = dict(zip(fixed, found, strict=False))
     shapes = {each: tuple(getattr(each.type, "shape", ())) for each in arrays}
     shapes |= {each: np.shape(value) for each, value in (values | dict(stand_ins)).items()}
     return shapes | {each: tuple(map(int, size)) for each, size in zip(loose, found[len(fixed) :], strict=True)}, values
 
 
-def _above(op: Any, given: Sequence[SetArray], shape: tuple[int, ...]) -> Sets:
+def _above(op: Any, given: Sequence[expr.SetArray], shape: tuple[int, ...]) -> Sets:
     """Return for every element of a random variable what its law depends on."""
     if is_plain(op):
-        cores = [merged(each, axes) for each, axes in zip(given, op.ndims_params, strict=True)]
+        cores = [expr.merged(each, axes) for each, axes in zip(given, op.ndims_params, strict=True)]
         if all(fits(each.shape, shape) for each in cores):
             return tuple(joined(cores, shape).reshape(-1))
-    return tuple(filled(shape, union(given)).reshape(-1))
+    return tuple(expr.filled(shape, expr.union(given)).reshape(-1))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -647,7 +617,7 @@ class Variable:
     names: tuple[str, ...]
     parameters: tuple[Any, ...]
     parents: tuple[str, ...]
-    above: tuple[frozenset[Element], ...]
+    above: tuple[frozenset[expr.Element], ...]
     is_joint: bool
     observed: bool
     order: Order = ""
@@ -671,7 +641,7 @@ class Variable:
     @property
     def has_parameters(self) -> bool:
         """Return whether its law is of single numbers, and known by its density given parameters."""
-        return self.is_plain or (bool(self.parameters) and is_truncated(self.rv.owner.op))
+        return self.is_plain or (bool(self.parameters) and backend.is_truncated(self.rv.owner.op))
 
     @property
     def is_basic(self) -> bool:
@@ -681,10 +651,10 @@ class Variable:
 
 def fixed(expression: Any) -> FloatArray | None:
     """Return the value of an expression that depends on no random variable, or None if it depends on one."""
-    owners = (each.owner for each in ancestors([expression], set(), values=True) if each.owner is not None)
+    owners = (each.owner for each in expr.ancestors([expression], set(), values=True) if each.owner is not None)
     if any(hasattr(owner.op, "dist_params") for owner in owners):
         return None
-    return np.asarray(compiled([], in_double([expression], ())[0])(), dtype=np.float64)
+    return np.asarray(backend.compiled([], expr.in_double([expression], ())[0])(), dtype=np.float64)
 
 
 IMPROPER = {
@@ -706,9 +676,9 @@ def unsupported(variable: Variable) -> str | None:
         op = each.owner.op
         if each.name in variable.parents:
             continue
-        if type(op).__name__ in IMPROPER and not is_custom(op):
+        if type(op).__name__ in IMPROPER and not backend.is_custom(op):
             return IMPROPER[type(op).__name__]
-        if is_black_box(op) and not is_drawn(op):
+        if backend.is_black_box(op) and not backend.is_drawn(op):
             return "a CustomDist of which only a log density is known cannot be drawn; give it random= or dist="
         if type(op).__name__ == "PolyaGammaRV" and find_spec("polyagamma") is None:
             return "PyMC draws PolyaGamma by the package polyagamma, which is not installed; install it"
@@ -760,7 +730,7 @@ class Structure:
                 law="Deterministic",
                 shape=shapes[name],
                 names=entry_names(self.coords, self.dims, name, shapes[name]),
-                parameters=in_double([expression], {self.variables[each].rv for each in parents}),
+                parameters=expr.in_double([expression], {self.variables[each].rv for each in parents}),
                 parents=parents,
                 above=above,
                 is_joint=False,
@@ -769,16 +739,16 @@ class Structure:
             )
         return self._made[name]
 
-    def function_place(self, name: object) -> Element | None:
+    def function_place(self, name: object) -> expr.Element | None:
         """Return the Deterministic, and the place in it, that a name stands for; None if for none."""
         stem = name.partition("[")[0] if isinstance(name, str) else ""
         if stem not in self.expressions or name not in self.function(stem).names:
             return None
         return stem, self.function(stem).names.index(str(name))
 
-    def random_above(self, elements: Iterable[Element]) -> frozenset[Element]:
+    def random_above(self, elements: Iterable[expr.Element]) -> frozenset[expr.Element]:
         """Return the elements of random variables among some, and those that the others are computed from."""
-        found, todo = set[Element](), list(elements)
+        found, todo = set[expr.Element](), list(elements)
         while todo:
             each = todo.pop()
             if each[0] not in self.expressions:
@@ -818,12 +788,12 @@ class Structure:
                 shapes[name] = tuple(len(self.coords[dim]) for dim in dims)
         return {name: axes_of(self.coords, self.dims.get(name), shape) for name, shape in shapes.items()}
 
-    def element(self, name: Element) -> str:
+    def element(self, name: expr.Element) -> str:
         """Return the name of an element."""
         return self.variables[name[0]].names[name[1]]
 
     @cached_property
-    def elements(self) -> Mapping[str, Element]:
+    def elements(self) -> Mapping[str, expr.Element]:
         """Return the elements by name; a variable with one element has its name."""
         return {text: (name, k) for name, variable in self.variables.items() for k, text in enumerate(variable.names)}
 
@@ -837,7 +807,7 @@ def structure_of(model: Any) -> Structure:
         If it is no PyMC model, has a cycle, a variable in single precision, or a law that uses others without taking
         them as parameters.
     """
-    library = pymc()
+    library = backend.pymc()
     if not isinstance(model, library.Model):
         remedy = "Call model.build() first." if hasattr(model, "backend") else "Pass the model."
         raise NetworkError("a pymc.Model is needed", found=type_text(model), remedy=remedy)
@@ -874,7 +844,7 @@ def _computed(model: Any, declared: Mapping[str, Any]) -> dict[str, Any]:
     """Return the Deterministics that are computed from declared random variables and nothing else that is random."""
     known, found = set(declared.values()), dict[str, Any]()
     for each in model.deterministics:
-        above = [here for here in ancestors([each], known, values=True) if here in known or _is_draw(here)]
+        above = [here for here in expr.ancestors([each], known, values=True) if here in known or _is_draw(here)]
         if above and known.issuperset(above) and each.name not in declared:
             found[str(each.name)] = each
     return found
@@ -924,7 +894,7 @@ def changed_by_potentials(model: Any) -> dict[str, str]:
     parts = {rv: name for name, pair in halves(model).items() for rv in pair}
     found: dict[str, str] = {}
     for potential in model.potentials:
-        for each in set(ancestors([potential], ())).intersection(model.basic_RVs):
+        for each in set(expr.ancestors([potential], ())).intersection(model.basic_RVs):
             found.setdefault(str(parts.get(each, each.name)), str(potential.name))
     return found
 
@@ -944,7 +914,7 @@ def refuse_potential(model: Any, name: str, column: str) -> None:
     NetworkError
     """
     potential = next(each for each in model.potentials if each.name == name)
-    remedy = replaces(potential, model.basic_RVs, of_column=bool(column))
+    remedy = expr.replaces(potential, model.basic_RVs, of_column=bool(column))
     if not column:
         remedy += " Or pass draws of all that is above it by posterior=, which hold it."
     raise NetworkError(
@@ -973,11 +943,11 @@ def _alike(name: str, one: str, other: str) -> NetworkError:
 
 def _frozen(every: list[Any]) -> list[Any]:
     """Return expressions with data that nobody else holds."""
-    above = ancestors(every, ())
+    above = expr.ancestors(every, ())
     for each in _inside_element(above):  # arrays of constants may be the user's, and changed later
         if each.owner is None and isinstance(getattr(each, "data", None), np.ndarray) and hasattr(each.type, "ndim"):
             each.data = each.data.copy()
-    return frozen(every, [each for each in above if each.owner is None])
+    return backend.frozen(every, [each for each in above if each.owner is None])
 
 
 def _read(
@@ -990,7 +960,7 @@ def _read(
         order = order_of(model, declared[name]) or ""
         # entries that are kept in order depend on what any of them does
         sets = dependence[name]
-        sets = [EMPTY_SET.union(*sets)] * len(sets) if order else sets
+        sets = [expr.EMPTY_SET.union(*sets)] * len(sets) if order else sets
         yield (
             name,
             Variable(
@@ -1014,7 +984,7 @@ def _inside_element(above: Iterable[Any]) -> Iterable[Any]:
     """Yield all that operations are made of, at any depth."""
     held = [getattr(each.owner.op, "fgraph", None) for each in above if each.owner is not None]
     for graph in {id(each): each for each in held if each is not None}.values():
-        inside = ancestors(list(graph.outputs), ())
+        inside = expr.ancestors(list(graph.outputs), ())
         yield from inside
         yield from _inside_element(inside)
 
@@ -1031,7 +1001,7 @@ def _whole(model: Any) -> dict[str, Any]:
     parts = {rv: name for name, pair in split.items() for rv in pair}
     rvs = {rv.name: rv for rv in model.basic_RVs if rv not in parts}
     below = [rv.owner.inputs for rv in model.basic_RVs]
-    used = [each for each in ancestors([each for inputs in below for each in inputs], ()) if each in parts]
+    used = [each for each in expr.ancestors([each for inputs in below for each in inputs], ()) if each in parts]
     if used:
         raise NetworkError(
             "nothing may depend on a column with missing values",
@@ -1043,8 +1013,8 @@ def _whole(model: Any) -> dict[str, Any]:
 
 def _is_joint(rv: Any, known: set[Any]) -> bool:
     """Return whether elements may depend on each other; what a distribution of the user's says of it is not trusted."""
-    inside = [each for each in ancestors(rv.owner.inputs, known) if each not in known and each.owner is not None]
-    users = (is_custom(each.owner.op) or is_black_box(each.owner.op) for each in [rv, *inside])
+    inside = [each for each in expr.ancestors(rv.owner.inputs, known) if each not in known and each.owner is not None]
+    users = (backend.is_custom(each.owner.op) or backend.is_black_box(each.owner.op) for each in [rv, *inside])
     return bool(rv.owner.op.ndim_supp) or any(users)
 
 

@@ -12,7 +12,7 @@ from typing import TextIO
 from bnpriv.checks import listing
 from bnpriv.core.columns import NOT_COUNTED, Binned, Categorical
 from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.core.schema import Column, has_gaps
+from bnpriv.core.schema import Column, Schema, has_gaps
 from bnpriv.errors import BnprivError, FileError, ParameterError
 from bnpriv.io.framework_file import read_framework, read_queries
 from bnpriv.io.framework_text import records_section, table_values
@@ -28,6 +28,7 @@ from bnpriv.ledger.prices import questions_text
 from bnpriv.paths import user_path
 from bnpriv.tables.files import is_database
 from bnpriv.tables.readings import day_text
+from bnpriv.text import call_text, command_text
 from bnpriv.toml import readable_text, short_number, toml_key, toml_value
 
 NO_NAMES = "The file of the table has no line of names"
@@ -430,6 +431,44 @@ def next_steps(text: str, output: Path, data: str) -> list[str]:
         found = questions_text(read_framework(output), first, 1.0, str(first))
         asked.append(f"Useful questions: {found}.")
     return [*steps, check, *asked]
+
+
+def start_texts(
+    table: str,
+    output: str,
+    schema: Schema,
+    hidden: Mapping[str, tuple[str, int]],
+    *,
+    edges: Mapping[tuple[str, str], float | None],
+    names: Sequence[str] | None,
+    read_as: Mapping[str, str],
+    **said: object,
+) -> tuple[str, str]:
+    """Return what starts a framework: a command, empty where options cannot say all of it, and a call in Python.
+
+    Parameters
+    ----------
+    table, output : str
+    schema : Schema
+        Of the framework.
+    hidden : mapping from str to (str, int)
+        Of each protected column the number that is hidden, and how far apart.
+    edges, names, read_as, **said
+        As of `start`.
+    """
+    secret = "{!r}: bp.Secret({!r}, pairs=bp.apart(at_most={}))"
+    protect = ", ".join(secret.format(name, *each) for name, each in hidden.items())
+    options: dict[str, object] = {"edges": dict(edges), "names": names, "read_as": dict(read_as)}
+    call = call_text("bp.start", repr(table), f"protect={{{protect}}}", **said, **options)
+    near = usual_distance(schema.records)
+    usual = all((str(usual_property(name, schema[name])), near) == each for name, each in hidden.items())
+    texts = [*(names or ()), *(end for edge in edges for end in edge)]
+    if not usual or any(sign in text for text in texts for sign in ",>:"):
+        return "", call
+    drawn = [f"{above} -> {below}{f': {own!r}' if own else ''}" for (above, below), own in edges.items()]
+    options = {"edges": ", ".join(drawn), "names": ",".join(names or ()), "protect": list(hidden)}
+    options["as"] = [f"{name}={kind}" for name, kind in read_as.items()]
+    return command_text("bnpriv", "init", table, notion="dataset", **said, **options, output=output), call
 
 
 def _notion(notion: str) -> StartedNotion:

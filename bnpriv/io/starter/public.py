@@ -23,19 +23,9 @@ from bnpriv.core.interrupts import interruptible
 from bnpriv.errors import DataError, FileError, ParameterError
 from bnpriv.io.starter.header import first_line, header_of, is_comment, is_text_file, separator_of, shares_names
 from bnpriv.paths import user_path
+from bnpriv.tables import readings
 from bnpriv.tables.files import database_file, is_database
-from bnpriv.tables.readings import (
-    BLANKS,
-    DATE_FORMATS,
-    SEPARATORS,
-    THOUSANDS,
-    Dialect,
-    Writing,
-    day_text,
-    number,
-    suspected_codes,
-    truth,
-)
+from bnpriv.tables.readings import number
 
 if TYPE_CHECKING:
     from bnpriv.core.networks.base import TableFingerprint
@@ -82,7 +72,7 @@ class FoundPublic:
     """
 
     values: dict[str, PublicValues]
-    dialect: Dialect
+    dialect: readings.Dialect
     left_out: Mapping[str, str]
     notes: tuple[str, ...]
 
@@ -149,10 +139,10 @@ def _found_in(
     given = ((name, _written_dates(name, plain[name], told.get(name, ""), notes)) for name in numeric)
     dates = {name: written for name, written in given if written}
     decimal, thousands = _signs([plain[name] for name in numeric if name not in dates], separator)
-    dialect = Dialect(separator=separator, decimal=decimal, thousands=thousands, dates=dates)
-    if dialect != Dialect(dates=dates):
+    dialect = readings.Dialect(separator=separator, decimal=decimal, thousands=thousands, dates=dates)
+    if dialect != readings.Dialect(dates=dates):
         signs = f", decimals behind {decimal!r}, thousands apart by {thousands!r}" if thousands else ""
-        notes.insert(0, f"Fields are separated by {SEPARATORS[separator]}{signs}.")
+        notes.insert(0, f"Fields are separated by {readings.SEPARATORS[separator]}{signs}.")
     values: dict[str, PublicValues] = {}
     codes: dict[str, tuple[float, ...]] = {}
     left_out: dict[str, str] = {}
@@ -169,11 +159,11 @@ def _found_in(
                 notes.append(f"{name}: {texts:,} of its public values are no numbers or dates, and count as missing.")
             counted = Counter(each for each in known if isinstance(each, float))
             enough = name not in told and name not in known_codes and counted.total() >= LEAST_PUBLIC_RECORDS
-            suspected = suspected_codes(counted, dates=name in dates) if enough else ()
+            suspected = readings.suspected_codes(counted, dates=name in dates) if enough else ()
             codes[name] = known_codes.get(name, suspected)
             values[name] = [None if each in codes[name] else each for each in known]
             if suspected:
-                shown = listing(day_text(code) if writing.dates else f"{code:.15g}" for code in suspected)
+                shown = listing(readings.day_text(code) if writing.dates else f"{code:.15g}" for code in suspected)
                 read = "days" if writing.dates else "number"
                 notes.append(
                     f"{name}: {shown} ({sum(counted[each] for each in suspected):,} public records) looks like a code, "
@@ -207,7 +197,7 @@ WORD_IN_NAME = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+")
 
 
 def _without_gaps(values: Sequence[object]) -> list[object]:
-    plain = [value.strip(BLANKS) if isinstance(value, str) else value for value in values]
+    plain = [value.strip(readings.BLANKS) if isinstance(value, str) else value for value in values]
     return [None if value is None or str(value) in PUBLIC_GAPS else value for value in plain]
 
 
@@ -220,13 +210,17 @@ def _written_dates(name: str, values: Sequence[object], told: str, notes: list[s
     counted = Counter(value for value in values if isinstance(value, (str, date)))
     known, first = _known(values), list(counted)[:20]
     fit: list[str] = []
-    for written in DATE_FORMATS if told != "number" else ():
-        writing = Writing(dates=written)
+    for written in readings.DATE_FORMATS if told != "number" else ():
+        writing = readings.Writing(dates=written)
         likely = counted if any(_reads(each, writing) for each in first) else ()
         if sum(counted[each] for each in likely if _reads(each, writing)) >= max(1, MOSTLY * known):
             fit.append(written)
-    if told in DATE_FORMATS or any(isinstance(value, date) for value in first) or (told == "days" and not counted):
-        fit = [told if told in DATE_FORMATS else next(iter(DATE_FORMATS))]
+    if (
+        told in readings.DATE_FORMATS
+        or any(isinstance(value, date) for value in first)
+        or (told == "days" and not counted)
+    ):
+        fit = [told if told in readings.DATE_FORMATS else next(iter(readings.DATE_FORMATS))]
     if len(fit) == 1:
         notes.append(f"{name}: dates as {fit[0]}, read as days since 1970-01-01.")
         return fit[0]
@@ -234,20 +228,20 @@ def _written_dates(name: str, values: Sequence[object], told: str, notes: list[s
         raise ParameterError(
             "a column that is read as days needs dates that are written in one way",
             found=f"two ways that {name!r} may be written in" if fit else f"other texts in {name!r}",
-            remedy=f'Say which: --as "{name}=DD/MM/YYYY", or another of {listing(DATE_FORMATS)}.',
+            remedy=f'Say which: --as "{name}=DD/MM/YYYY", or another of {listing(readings.DATE_FORMATS)}.',
         )
     if fit:
         notes.append(f"{name}: dates in which day or month may come first, left as texts; --as {name}={fit[0]} tells.")
     return ""
 
 
-def _reads(value: object, writing: Writing) -> bool:
+def _reads(value: object, writing: readings.Writing) -> bool:
     return not math.isnan(number(value, writing))
 
 
 def _signs(columns: Sequence[Sequence[object]], separator: str) -> tuple[str, str]:
     """Return the signs before decimals and between groups of digits that make numbers of most columns."""
-    marks = set("".join(THOUSANDS))
+    marks = set("".join(readings.THOUSANDS))
     texts = [
         some
         for values in columns
@@ -256,7 +250,7 @@ def _signs(columns: Sequence[Sequence[object]], separator: str) -> tuple[str, st
     ]
 
     def read(signs: tuple[str, str]) -> int:
-        writing = Writing(*signs)
+        writing = readings.Writing(*signs)
         return sum(sum(_reads(each, writing) for each in some) >= MOSTLY * len(some) for some in texts)
 
     # of several that read as many columns the first
@@ -345,7 +339,7 @@ def _held(data: object, names: Sequence[str], *, given: bool) -> Mapping[str, Se
 
 
 def _typed(
-    values: Sequence[object], texts: Sequence[object], *, labels: bool, writing: Writing, must: bool
+    values: Sequence[object], texts: Sequence[object], *, labels: bool, writing: readings.Writing, must: bool
 ) -> PublicValues:
     """Return numbers or texts as a release reads them: what it takes for missing is None, and infinity a number."""
     read = {value: number(value, writing) for value in {each for each in texts if isinstance(each, str)}}
@@ -567,11 +561,11 @@ def _said(values: Sequence[object]) -> list[str | None]:
 
 
 def _plainly(value: object) -> str | None:
-    text = str(value).strip(BLANKS)
+    text = str(value).strip(readings.BLANKS)
     if value is None or text in PUBLIC_GAPS:
         return None
     known = number(text if isinstance(value, str) else value)
-    if known != known and isinstance(value, str) and (word := truth(text)) is not None:
+    if known != known and isinstance(value, str) and (word := readings.truth(text)) is not None:
         known = float(word)
     if known != known:
         return text.removesuffix(" 00:00:00")  # of a date with a time where an engine knows no other

@@ -19,12 +19,12 @@ from bnpriv.core.secrets import Secret, apart
 from bnpriv.errors import FewRecordsWarning, FoundInPublicWarning, FrameworkError, ParameterError
 from bnpriv.io.networks.files import read_network
 from bnpriv.io.query_text import parse_query
-from bnpriv.io.starter.learn import LEARNED_MODELS, Edges, check_protected
+from bnpriv.io.starter.learn import LEARNED_MODELS, ExpertEdges, check_protected
 from bnpriv.io.starter.public import OTHER_LABELS
 from bnpriv.io.starter.started import Started, StartedNotion, level_of, started
 from bnpriv.tables.evaluate import require_answerable
-from bnpriv.tables.readings import PLAIN
-from bnpriv.text import some_text, visible
+from bnpriv.tables.readings import PLAIN, day_text
+from bnpriv.text import name_text, some_text, visible
 
 HIDDEN_PART = 100
 """By default numbers of records up to one in so many of the table apart are not to be told apart."""
@@ -41,7 +41,7 @@ def start(
     notion: StartedNotion = "dataset",
     codebook: str | os.PathLike[str] | None = None,
     names: Sequence[str] | None = None,
-    edges: str | Edges | None = None,
+    edges: str | ExpertEdges | None = None,
     strength: float | None = None,
     draws: int = LEARNED_MODELS,
     graphs: int = 1,
@@ -214,19 +214,34 @@ def usual_decisions(names: Sequence[str], records: int) -> dict[str, str]:
     }
 
 
-def properties_of(name: str, column: Column) -> dict[str, str]:
+def properties_of(name: str, column: Column, dates: str = "") -> dict[str, str]:
     """Return what is often hidden of a column: the text of each number, and what it is in words.
+
+    Parameters
+    ----------
+    name : str
+    column : Column
+    dates : str
+        How its dates are written, which count as days.
 
     Examples
     --------
-    >>> properties_of("ill", Categorical(["no", "yes"]))["count(ill == 'yes')"]
-    'how many records have yes'
+    >>> for number, words in properties_of("age", Binned([0, 18, 65, 90])).items():
+    ...     print(f"{number}: {words}")
+    count(age >= 18.0): how many records have age of 18 or more
+    count(age >= 65.0): how many records have age of 65 or more
     """
+    said = name_text(name)
     if isinstance(column, Categorical):
-        each = {str(count(col(name) == one)): f"how many records have {visible(str(one))}" for one in column.categories}
-        return {**each, str(histogram(name)): "how many records have each label: all of these numbers"}
+        labels = {str(count(col(name) == one)): visible(str(one)) for one in column.categories}
+        each = {text: f"how many records have {said} = {label}" for text, label in labels.items()}
+        return {**each, str(histogram(name)): f"how many records have each label of {said}, all of these numbers"}
     ends = column.edges[1:-1] if isinstance(column, Binned) else (_middle(column),)
-    return {str(count(col(name) >= end)): f"how many records have {end:,.10g} or more" for end in ends}
+    told = [day_text(end, dates) if dates else f"{end:,.10g}" for end in ends]
+    return {
+        str(count(col(name) >= end)): f"how many records have {said} of {words} or more"
+        for end, words in zip(ends, told, strict=True)
+    }
 
 
 def hidden_number(name: str, text: str, at_most: float, schema: Schema) -> Secret:

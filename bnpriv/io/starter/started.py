@@ -21,7 +21,7 @@ from bnpriv.io.starter.codebook import Described, KnownColumn, choice, node_stat
 from bnpriv.io.starter.header import Header, first_line, header_of, is_text_file, looks_like_a_record, shares_names
 from bnpriv.io.starter.learn import (
     LEARNED_MODELS,
-    Edges,
+    ExpertEdges,
     Strengths,
     check_protected,
     learned,
@@ -186,7 +186,7 @@ def started(
     public: object = None,
     learn: object = None,
     network: DiscreteNetwork | None = None,
-    edges: str | Edges | None = None,
+    edges: str | ExpertEdges | None = None,
     strength: float | None = None,
     draws: int = LEARNED_MODELS,
     graphs: int = 1,
@@ -244,7 +244,7 @@ def started(
         left_out |= {name: why for name, each in columns.items() if (why := _no_node(each, values[name]))} | left_out
     shares = {name: said.shares for name, said in described.items() if said.shares and name in columns}
     if by_hand:
-        left_out |= {name: "the codebook has no shares of it" for name in columns if name not in shares}
+        left_out = {name: "the codebook has no shares of it" for name in columns if name not in shares} | left_out
     nodes = list(shares) if by_hand else [] if learn is None else _nodes(columns, left_out)
     for name in () if by_hand else set(protect) & set(left_out):
         raise ParameterError(
@@ -403,7 +403,7 @@ def _nodes(columns: Mapping[str, KnownColumn], left_out: Mapping[str, str]) -> l
     return nodes
 
 
-def refuse_learning(notion: str, learn: object, edges: str | Edges | None, public: object = None) -> None:
+def refuse_learning(notion: str, learn: object, edges: str | ExpertEdges | None, public: object = None) -> None:
     """Refuse what cannot be learned: the law behind one table, a graph without a table, and what two tables say.
 
     Raises

@@ -18,19 +18,8 @@ from bnpriv.checks import listing
 from bnpriv.core.column_laws import ColumnLaw, bin_laws
 from bnpriv.core.columns import Categorical, State
 from bnpriv.core.distributions import binomial_logs, log_sum
-from bnpriv.core.evidence.laws import (
-    OTHERS,
-    Counts,
-    cells_of,
-    class_laws,
-    class_query,
-    impossible,
-    law_of_one_record,
-    laws,
-    meant,
-    moves,
-    network_record_law,
-)
+from bnpriv.core.evidence import laws as answer_laws
+from bnpriv.core.evidence.laws import laws
 from bnpriv.core.evidence.records import node_cells, record_law, state_cells
 from bnpriv.core.evidence.structural import influences
 from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy, DistributionalAttributePrivacy, ValuePrivacy
@@ -49,25 +38,8 @@ from bnpriv.errors import FrameworkError, Refusal, RefusedError, SecretError, Si
 from bnpriv.kinds.draws.laws import SampledLaws
 from bnpriv.kinds.public_records import BITS, PublicRecords
 from bnpriv.lab.attacks.likelihood_ratio import Answers, known_noise, settings, weighed
+from bnpriv.lab.sampling import game
 from bnpriv.lab.sampling.drawn import game_below
-from bnpriv.lab.sampling.game import (
-    Assumed,
-    AttackGame,
-    Draw,
-    Guessed,
-    KindSampler,
-    MadeUp,
-    MadeUpColumns,
-    SimulationRequest,
-    constraint_of,
-    game_of_laws,
-    held,
-    model_index,
-    new_seed,
-    require_nodes,
-    states_among,
-    zero_probability,
-)
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.toml import toml_key
 
@@ -77,7 +49,7 @@ from bnpriv.toml import toml_key
 
 
 def draw_parameters(
-    network: DiscreteNetwork, random: np.random.Generator, *, secret: Assumed | None = None, model: int = 0
+    network: DiscreteNetwork, random: np.random.Generator, *, secret: game.Assumed | None = None, model: int = 0
 ) -> dict[str, State]:
     """Draw one state for every attribute from the exact joint law given a secret.
 
@@ -104,7 +76,7 @@ def draw_parameters(
     SizeError
         If a table on the way would be too large.
     """
-    network, model = network.of_model(model_index(network.models, model))
+    network, model = network.of_model(game.model_index(network.models, model))
     tables, evidence = _known(network, secret or {}, model)
     graph, drawn = network.graph, dict[str, int]()
     for name in network.attributes:
@@ -114,14 +86,14 @@ def draw_parameters(
         law = np.exp(marginal([_fixed(table, drawn) for table in relevant], (name,)).values[0])
         if not law.sum() > 0:
             remedy = "Choose states that the model allows together."
-            raise zero_probability(f"probability zero in model {model}", remedy)
+            raise game.zero_probability(f"probability zero in model {model}", remedy)
         drawn[name] = int(random.choice(len(law), p=law / law.sum()))
     return {name: network.states[name][place] for name, place in drawn.items()}
 
 
-def secret_probability(network: DiscreteNetwork, secret: Assumed, model: int) -> float:
+def secret_probability(network: DiscreteNetwork, secret: game.Assumed, model: int) -> float:
     """How probable a secret is under a model."""
-    network, model = network.of_model(model_index(network.models, model))
+    network, model = network.of_model(game.model_index(network.models, model))
     tables, evidence = _known(network, secret, model)
     if not evidence:
         return 1.0
@@ -130,7 +102,7 @@ def secret_probability(network: DiscreteNetwork, secret: Assumed, model: int) ->
     return min(1.0, math.exp(float(marginal(relevant, ()).values[0])))
 
 
-def _known(network: DiscreteNetwork, secret: Assumed, model: int) -> tuple[dict[str, LogTable], list[LogTable]]:
+def _known(network: DiscreteNetwork, secret: game.Assumed, model: int) -> tuple[dict[str, LogTable], list[LogTable]]:
     """The tables of one model, and one table for each attribute of a secret: 0 where it holds, else -inf."""
     tables = {
         name: LogTable(axes=table.axes, values=table.values[[min(model, len(table.values) - 1)]], error=table.error)
@@ -140,7 +112,7 @@ def _known(network: DiscreteNetwork, secret: Assumed, model: int) -> tuple[dict[
     for name, known in secret.items():
         checks.member("an attribute of the secret", name, network.attributes, error=SecretError)
         states = network.states[name]
-        allowed = states_among(f"the secret about {name!r} must name its states", known, states)
+        allowed = game.states_among(f"the secret about {name!r} must name its states", known, states)
         values = np.array([[0.0 if state in allowed else -np.inf for state in states]])
         evidence.append(LogTable(axes=(name,), values=values))
     return tables, evidence
@@ -210,19 +182,21 @@ MOST_DRAWN_NUMBERS = 2**27
 ONE_CHOICE = np.ones(1)
 
 
-class TablesSampler(KindSampler):
+class TablesSampler(game.KindSampler):
     """Draws from a `DiscreteNetwork`."""
 
-    def columns(self, network: DiscreteNetwork, schema: Schema, asked: SimulationRequest) -> MadeUpColumns:
+    def columns(self, network: DiscreteNetwork, schema: Schema, asked: game.SimulationRequest) -> game.MadeUpColumns:
         """Independent records of one model, whose columns are its nodes."""
-        require_nodes(network, schema)
+        game.require_nodes(network, schema)
         places = draw_places(network, asked.records, asked.random)
         return record_columns(network, schema, {}, places, asked.random)
 
-    def table_of_parameters(self, framework: DistributionalAttributePrivacy, asked: SimulationRequest) -> MadeUp:
+    def table_of_parameters(
+        self, framework: DistributionalAttributePrivacy, asked: game.SimulationRequest
+    ) -> game.MadeUp:
         """Parameters given the secret, then every column by its own law, or below what the model draws forward."""
         network, schema = cast("DiscreteNetwork", framework.network), framework.schema
-        model_index(framework.models, asked.model)
+        game.model_index(framework.models, asked.model)
         forward = network.forward
         below = [name for name in schema.columns if forward is not None and name in network.reading.columns]
         below = [name for name in below if name not in framework.column_laws]
@@ -233,48 +207,50 @@ class TablesSampler(KindSampler):
         if forward is not None and below:
             given = {name: (forward.parameters[name].states or ())[place] for name, place in places.items()}
             rows = None if forward.drawn is None else np.array([asked.model])
-            seed = new_seed(asked.random)
+            seed = game.new_seed(asked.random)
             found = forward.simulate(below, 1, seed=seed, given=given, records=asked.records, rows=rows)
-            columns = {name: held(schema[name], found[name][0]) for name in below}
+            columns = {name: game.held(schema[name], found[name][0]) for name in below}
         for name in schema.columns:
             if name not in columns:
                 law = framework.column_laws[name][framework.law_place(name, places)]
                 columns[name] = law.sample(asked.records, asked.random)
         columns = {name: columns[name] for name in schema.columns}
-        return MadeUp(columns, secret_probability(network, asked.secret, asked.model))
+        return game.MadeUp(columns, secret_probability(network, asked.secret, asked.model))
 
-    def table_of_values(self, framework: ValuePrivacy, asked: SimulationRequest) -> MadeUp:
+    def table_of_values(self, framework: ValuePrivacy, asked: game.SimulationRequest) -> game.MadeUp:
         """Independent records, the one in the middle given the secret."""
         network, schema = cast("DiscreteNetwork", framework.network), framework.schema
-        require_nodes(network, schema)
+        game.require_nodes(network, schema)
         places = draw_places(network, asked.records, asked.random, asked.model)
         if asked.secret:
             one = draw_parameters(network, asked.random, secret=asked.secret, model=asked.model)
             for name, state in one.items():
                 places[name][asked.records // 2] = network.states[name].index(state)
         columns = record_columns(network, schema, {}, places, asked.random)
-        return MadeUp(columns, secret_probability(network, asked.secret, asked.model))
+        return game.MadeUp(columns, secret_probability(network, asked.secret, asked.model))
 
-    def table_of_property(self, framework: DatasetAttributePrivacy, asked: SimulationRequest) -> MadeUp:
+    def table_of_property(self, framework: DatasetAttributePrivacy, asked: game.SimulationRequest) -> game.MadeUp:
         """Independent records whose property has the value that is assumed, or one of several."""
         if not asked.secret:
-            return MadeUp(model_columns(framework, asked.records, asked.random, asked.model))
+            return game.MadeUp(model_columns(framework, asked.records, asked.random, asked.model))
         ((name, known),) = asked.secret.items()
         hidden = _property(framework, name, asked.model, asked.records)
         values = (known,) if isinstance(known, (str, int, float)) else known
         if hidden.secret.of_cells:
             wanted, log = hidden.of_cells(values)
-            return MadeUp(drawn_records(hidden, wanted, asked.random), min(1.0, math.exp(log)))
+            return game.MadeUp(drawn_records(hidden, wanted, asked.random), min(1.0, math.exp(log)))
         numerators = hidden.numerators(values)
         columns = drawn_records(hidden, hidden.draw(numerators, asked.random), asked.random)
-        return MadeUp(columns, min(1.0, math.exp(hidden.total.log_mass(numerators))))
+        return game.MadeUp(columns, min(1.0, math.exp(hidden.total.log_mass(numerators))))
 
-    def answers(self, network: DiscreteNetwork, schema: Schema, query: Query) -> Draw:
+    def answers(self, network: DiscreteNetwork, schema: Schema, query: Query) -> game.Draw:
         """Answers to tables of independent records."""
-        parts = ((network_record_law(network, schema, query), np.array([schema.records])),)
+        parts = ((answer_laws.network_record_law(network, schema, query), np.array([schema.records])),)
         return partial(of_records, normal_form(query, schema), parts, ONE_CHOICE)
 
-    def game_of_parameters(self, framework: DistributionalAttributePrivacy, calibration: Calibration) -> AttackGame:
+    def game_of_parameters(
+        self, framework: DistributionalAttributePrivacy, calibration: Calibration
+    ) -> game.AttackGame:
         """The game of two secrets of a parameter, whose guesser weighs all combinations of states."""
         network, query = cast("DiscreteNetwork", framework.network), calibration.query
         if network.forward is not None and isinstance(laws(framework, query), SampledLaws):
@@ -290,7 +266,7 @@ class TablesSampler(KindSampler):
             parts = [known.draw(chances.states(int(k)), int(counts[k]), random) for k in np.flatnonzero(counts)]
             return random.permutation(np.concatenate(parts))
 
-        def by_weight(first: FloatArray, second: FloatArray, noise: Noise) -> Guessed | None:
+        def by_weight(first: FloatArray, second: FloatArray, noise: Noise) -> game.Guessed | None:
             if isinstance(noise, Channel):  # no density around an exact answer
                 return None
             correct, complete = weighed(chances, known, known_noise(noise), first, second)
@@ -306,7 +282,7 @@ class TablesSampler(KindSampler):
                 )
             return correct, tuple(said)
 
-        return AttackGame(
+        return game.AttackGame(
             protected=protected,
             pair=pair,
             model=model,
@@ -316,37 +292,37 @@ class TablesSampler(KindSampler):
             approximate=lambda: known.approximate,
         )
 
-    def game_of_values(self, framework: ValuePrivacy, calibration: Calibration) -> AttackGame:
+    def game_of_values(self, framework: ValuePrivacy, calibration: Calibration) -> game.AttackGame:
         """The game of one record in either state, among others as the network draws them."""
         network, schema, query = cast("DiscreteNetwork", framework.network), framework.schema, calibration.query
         form = normal_form(query, schema)
         protected, pair, model = _decided_states(framework, calibration)
-        rest = network_record_law(network, schema, query, None, model), np.array([schema.records - 1])
+        rest = answer_laws.network_record_law(network, schema, query, None, model), np.array([schema.records - 1])
         given = (record_law_given(network, schema, query, protected, side, model) for side in (pair.first, pair.second))
         first, second = (partial(of_records, form, ((law, np.array([1])), rest), ONE_CHOICE) for law in given)
-        return AttackGame(protected=protected, pair=pair, model=model, sides=(first, second))
+        return game.AttackGame(protected=protected, pair=pair, model=model, sides=(first, second))
 
-    def game_of_property(self, framework: DatasetAttributePrivacy, calibration: Calibration) -> AttackGame:
+    def game_of_property(self, framework: DatasetAttributePrivacy, calibration: Calibration) -> game.AttackGame:
         """The game of two numbers of records that count, as far apart as the secret allows and around the likeliest."""
         schema, query = framework.schema, calibration.query
         evidence = laws(framework, query)
-        constraint, decided = constraint_of(evidence, calibration)
+        constraint, decided = game.constraint_of(evidence, calibration)
         secret, model = framework.protect[constraint.protected], constraint.model
-        both, _ = class_laws(framework, query, secret, model)
+        both, _ = answer_laws.class_laws(framework, query, secret, model)
         values = [int(value) for value in np.unique(both.columns[0])]
-        found = moves(secret, schema, values)
+        found = answer_laws.moves(secret, schema, values)
         if found is None:
-            return game_of_laws(evidence, calibration)
+            return game.game_of_laws(evidence, calibration)
         given, logs = [both.given([value]) for value in values], np.array([both.log_mass([value]) for value in values])
         most = found.distances[-1]
         if secret.of_cells:
             way = found.classes.get(decided, (values[1], values[0]))
             between = values.index(way[1]), values.index(way[0])
             tables = [(counted, ONE_CHOICE) for counted in _moved_records(np.exp(logs), schema.records, between, most)]
-            names = [OTHERS, *(name for name, _ in cells_of(secret, schema))]
+            names = [answer_laws.OTHERS, *(name for name, _ in answer_laws.cells_of(secret, schema))]
             texts = [", ".join(f"{names[v]}: {n:,}" for v, n in zip(values, *each, strict=True)) for each, _ in tables]
         else:
-            counts = Counts.of(secret, schema, *values)
+            counts = answer_laws.Counts.of(secret, schema, *values)
             chosen = counts.pairs(secret)
             low = min(max(_likeliest(logs, schema.records) - most // 2, 0), counts.n - most)
             sides = frozenset({low}), frozenset({low + most})
@@ -359,7 +335,7 @@ class TablesSampler(KindSampler):
             partial(of_records, form, tuple(zip(given, counted.T, strict=True)), weights) for counted, weights in tables
         )
         pair = SecretPair(*(frozenset({text}) for text in texts))
-        return AttackGame(protected=constraint.protected, pair=pair, model=model, sides=(first, second))
+        return game.AttackGame(protected=constraint.protected, pair=pair, model=model, sides=(first, second))
 
 
 def _likeliest(logs: FloatArray, records: int) -> int:
@@ -499,7 +475,7 @@ def model_columns(
         return columns
     rows = np.searchsorted(np.cumsum(public.weights(draw)), random.integers(1 << BITS, size=count), side="right")
     shown = random.integers(public.records + 1, size=count) > 0
-    told = {name: held(schema[name], public.columns[name][rows]) for name in columns}
+    told = {name: game.held(schema[name], public.columns[name][rows]) for name in columns}
     return {name: np.where(shown, told[name], column) for name, column in columns.items()}
 
 
@@ -540,7 +516,7 @@ class Property:
     @cached_property
     def asked(self) -> Query:
         """The property as a query of one number; of several counts at once, that of the class of a record."""
-        return class_query(self.secret, self.framework.schema)
+        return answer_laws.class_query(self.secret, self.framework.schema)
 
     @cached_property
     def form(self) -> NormalForm:
@@ -550,7 +526,7 @@ class Property:
     @cached_property
     def one(self) -> WholeLaw:
         """The law of what one record adds to the numerator of the property."""
-        return law_of_one_record(replace(self.framework, schema=self.form.schema), self.asked, self.model)
+        return answer_laws.law_of_one_record(replace(self.framework, schema=self.form.schema), self.asked, self.model)
 
     @cached_property
     def total(self) -> WholeLaw:
@@ -574,15 +550,15 @@ class Property:
         scale, steps = self.form.wholes()[0], self.one.columns[0]
         if self.one.size == 2:
             low, high = map(int, steps)
-            counts = Counts.of(self.secret, self.form.schema, low, high).possible(frozenset(values))
+            counts = answer_laws.Counts.of(self.secret, self.form.schema, low, high).possible(frozenset(values))
             found = [self.records * low + (high - low) * count for count in counts]
         else:
             known = {Fraction(int(each) + scale.shift, scale.denominator): int(each) for each in self.total.columns[0]}
-            found = [known[value] for value in meant(values, known)]
+            found = [known[value] for value in answer_laws.meant(values, known)]
         possible = np.isin(np.array(found, dtype=self.total.columns[0].dtype), self.total.columns[0])
         kept = [numerator for numerator, holds in zip(found, possible, strict=True) if holds]
         if not kept:
-            raise impossible(listing(values))
+            raise answer_laws.impossible(listing(values))
         return sorted(kept)
 
     def of_cells(self, counts: Collection[State]) -> tuple[dict[int, int], float]:
@@ -602,7 +578,7 @@ class Property:
             or min(classes.values()) < 0
             or not (wanted.keys() <= logs.keys())
         ):
-            raise impossible(listing(counts))
+            raise answer_laws.impossible(listing(counts))
         log = math.lgamma(self.records + 1) + sum(n * logs[k] - math.lgamma(n + 1) for k, n in wanted.items())
         return wanted, log
 
@@ -788,7 +764,7 @@ def record_law_given(
     shape = [-1 if name == protected else 1 for name in ("", *axes)]
     values = np.where(inside.reshape(shape), values, -np.inf)
     if not np.any(values > -np.inf):
-        raise zero_probability(f"probability zero in model {model}", "Choose states that the model allows.")
+        raise game.zero_probability(f"probability zero in model {model}", "Choose states that the model allows.")
     given = LogTable(axes=tuple(axes), values=values - log_sum(values.ravel()), error=2 * table.error)
     cells = node_cells(form, names, network.states)
     return record_law(form, cells, given if protected in names else sum_out(given, (protected,)))

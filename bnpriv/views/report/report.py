@@ -30,33 +30,12 @@ from bnpriv.render.document import Document, Paragraph, Section, Text, json_numb
 from bnpriv.render.outputs import write_text
 from bnpriv.services import service
 from bnpriv.text import Json, csv_text, in_order, visible
-from bnpriv.views.calibration import (
-    after_lack,
-    calibration_data,
-    calibration_row,
-    comparison_section,
-    guarantee_section,
-    noise_figure,
-    noise_section,
-    trust_section,
-    verdict_badge,
-)
+from bnpriv.views import calibration as calibrated
 from bnpriv.views.curves import curve_sections
 from bnpriv.views.private_table import open_columns_data, open_columns_section
-from bnpriv.views.report import sections
+from bnpriv.views.report import columns as tables, sections
 from bnpriv.views.report.advice import advice
 from bnpriv.views.report.analysis import answer_influences, attribute_report, beliefs, dropped_pairs, quilt_calibration
-from bnpriv.views.report.columns import (
-    CURVE_EPSILONS,
-    column_bars,
-    columns_section,
-    curve_of,
-    curve_section,
-    further_sections,
-    history_section,
-    secrets_section,
-)
-from bnpriv.views.report.network import RankedQuilts, beside, edges_section, network_section, quilts_section
 from bnpriv.views.report.sections import SLIDER_NOTE, slider_of, slider_section
 from bnpriv.views.report.values import Analysis, AttributeReport, RankedQuilt, known_nats, noise_curves
 from bnpriv.views.report.words import headline, lead, model_assumptions, setting_text, witness_text
@@ -83,7 +62,7 @@ def report_data(report: Analysis) -> Json:
         "epsilon": report.epsilon,
         "delta": report.delta,
         "protected": [_attribute(attribute) for attribute in report.attributes],
-        "curve": [{"epsilon": epsilon, "delta": delta} for epsilon, delta in curve_of(report)],
+        "curve": [{"epsilon": epsilon, "delta": delta} for epsilon, delta in tables.curve_of(report)],
         "laws": {"refused": str(report.laws)}
         if isinstance(report.laws, Refusal)
         else None
@@ -100,8 +79,8 @@ def report_data(report: Analysis) -> Json:
             for each in report.beliefs
         ],
         "assumptions": list(report.assumptions),
-        "answer": None if best is None else calibration_data(best),
-        "plan": [] if plan is None else [calibration_row(calibration) for calibration in plan.calibrations],
+        "answer": None if best is None else calibrated.calibration_data(best),
+        "plan": [] if plan is None else [calibrated.calibration_row(calibration) for calibration in plan.calibrations],
         "refusals": []
         if plan is None
         else [{"mechanism": str(mechanism), "reason": str(reason)} for mechanism, reason in plan.refusals],
@@ -182,7 +161,7 @@ def _deltas(influence: Influence) -> list[Json]:
     """Return delta at some epsilons where no factor bounds the odds."""
     if math.isfinite(float(influence)):
         return []
-    found = [(epsilon, influence.delta(epsilon)) for epsilon in CURVE_EPSILONS]
+    found = [(epsilon, influence.delta(epsilon)) for epsilon in tables.CURVE_EPSILONS]
     return [{"epsilon": epsilon, "delta": None if isinstance(delta, Refusal) else delta} for epsilon, delta in found]
 
 
@@ -316,13 +295,13 @@ class InfluenceReport(Analysis):
     @cached_property
     def curve(self) -> tuple[tuple[float, float], ...]:
         """Pairs (epsilon, delta) of what is asked about, without noise; empty where it is bounded."""
-        return curve_of(self)
+        return tables.curve_of(self)
 
     @cached_property
-    def quilts(self) -> RankedQuilts:
+    def quilts(self) -> tables.RankedQuilts:
         """The quilts of every protected attribute, as a table and as a graph."""
         rows = tuple(line for row in self.attributes for line in row.quilts)
-        return RankedQuilts(rows=rows, more=any(row.more != 0 for row in self.attributes))
+        return tables.RankedQuilts(rows=rows, more=any(row.more != 0 for row in self.attributes))
 
     @property
     def document(self) -> Document:
@@ -331,7 +310,7 @@ class InfluenceReport(Analysis):
 
     @cached_property
     def _document(self) -> Document:
-        badge = None if self.best is None else verdict_badge(self.best)
+        badge = None if self.best is None else calibrated.verdict_badge(self.best)
         made = Document(
             kind="influence report",
             kicker=f"bnpriv influence report \u00b7 {setting_text(self)}",
@@ -341,39 +320,39 @@ class InfluenceReport(Analysis):
             lead=lead(self),
             short=sections.short(self, self.advice),
             number=sections.number(self),
-            answer=() if self.best is None else later(lambda best=self.best: noise_figure(best)),
+            answer=() if self.best is None else later(lambda best=self.best: calibrated.noise_figure(best)),
             facts=later(lambda: tuple(sections.facts(self, self.advice))),
-            beside=later(lambda: (*beside(self), *column_bars(self))),
+            beside=later(lambda: (*tables.beside(self), *tables.column_bars(self))),
             sections=later(lambda: tuple(part for part in self._sections() if part is not None)),
             data=later(lambda: report_data(self)),
         )
-        return after_lack(made, "" if self.plan is None else self.plan.too_few)
+        return calibrated.after_lack(made, "" if self.plan is None else self.plan.too_few)
 
     def _sections(self) -> Iterator[Section | None]:
-        yield columns_section(self)
+        yield tables.columns_section(self)
         yield sections.laws_section(self)
         yield open_columns_section(self.open_columns)
-        yield from further_sections(self)
-        yield network_section(self)
+        yield from map(tables.further_section, self.further)
+        yield tables.network_section(self)
         if self.best is not None:
-            yield noise_section(self.best)
+            yield calibrated.noise_section(self.best)
             yield from curve_sections(self.best)
             yield Section(title="What another epsilon would do", blocks=(Paragraph(SLIDER_NOTE, soft=True),), id=SLIDER)
         if self.plan is not None:
-            yield comparison_section(self.plan.calibrations, self.plan.refusals, self.plan.limit)
+            yield calibrated.comparison_section(self.plan.calibrations, self.plan.refusals, self.plan.limit)
             if self.plan.table is not None:
                 yield self.plan.table.section
         if self.best is not None:
-            yield guarantee_section(self.best.guarantee)
+            yield calibrated.guarantee_section(self.best.guarantee)
         yield sections.beliefs_section(self)
-        yield quilts_section(self)
-        yield edges_section(self)
-        yield secrets_section(self)
-        yield curve_section(self)
-        yield history_section(self)
+        yield tables.quilts_section(self)
+        yield tables.edges_section(self)
+        yield tables.secrets_section(self)
+        yield tables.curve_section(self)
+        yield tables.history_section(self)
         yield sections.reading_section(self)
         certificate = None if self.best is None else self.best.certificate
-        yield trust_section(self.source, self.assumptions, certificate)
+        yield calibrated.trust_section(self.source, self.assumptions, certificate)
         yield sections.long_names_section(self)
 
     def to_html(self, path: str | Path | None = None) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 
+from bnpriv import text as texts
 from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.influence.base import LEAST_MARGIN
 from bnpriv.core.mechanisms.base import Calibration
@@ -18,116 +19,69 @@ from bnpriv.kinds.draws.laws import WHOLE_TABLES
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.usefulness import LEVEL, LIMITS, Usefulness, UsefulnessWord
-from bnpriv.render import html
+from bnpriv.render import document as doc, html
 from bnpriv.render.as_text import inline
-from bnpriv.render.document import (
-    Block,
-    Fact,
-    Items,
-    Kept,
-    Live,
-    Name,
-    Names,
-    Paragraph,
-    Section,
-    Strong,
-    Table,
-    Text,
-    fact,
-    parts_of,
-)
 from bnpriv.render.figures import bar_ends, bar_legend, noise_bar
 from bnpriv.render.html import Html, data_block, element, join
 from bnpriv.services import service
-from bnpriv.text import (
-    Json,
-    by_times,
-    factor_text,
-    name_text,
-    number_text,
-    percent_text,
-    some_text,
-    times_text,
-    upper_text,
-    visible,
-)
+from bnpriv.views import cards
 from bnpriv.views.calibration import TRUST, brief_text, is_weighted, narrowest, next_step, query_facts, short_lines
-from bnpriv.views.cards import (
-    MOST_SAID,
-    belief_fact as of_guarantee,
-    belief_table,
-    even_text,
-    fitted,
-    model_line,
-    observer_fact,
-    protected_fact,
-    sureness_fact,
-)
+from bnpriv.views.cards import belief_fact as of_guarantee
 from bnpriv.views.curves import law_drawing
+from bnpriv.views.report import words
 from bnpriv.views.report.advice import is_costly, least_noise
 from bnpriv.views.report.analysis import leak_path, quilt_calibration
 from bnpriv.views.report.values import Analysis, AttributeReport, ScaleCurve
-from bnpriv.views.report.words import (
-    asked_text,
-    but_for_delta,
-    endless_text,
-    estimate_sentence,
-    estimate_text,
-    likely_text,
-    not_worked_out,
-    observed_text,
-    path_text,
-    rarely_text,
-    unseen_text,
-)
 
 # --------------------------------------------------------------------------------------------------
 # How far a reader's beliefs can move: after the calibrated answer or, without one, after learning all the columns.
 # --------------------------------------------------------------------------------------------------
 
 
-def belief_fact(report: Analysis) -> Fact:
+def belief_fact(report: Analysis) -> doc.Fact:
     """Return one number: what a belief of 10 % becomes, or by what factor odds move."""
     question = "What it can change"
     if report.best is not None:
         return of_guarantee(report.best.guarantee)
     row = report.worst
     if row is None:
-        return fact(question, "Give an epsilon to learn how far the answer can move a belief.")
-    what, rarely = asked_text(report, row), rarely_text(row)
+        return doc.fact(question, "Give an epsilon to learn how far the answer can move a belief.")
+    what, rarely = words.asked_text(report, row), words.rarely_text(row)
     if math.isnan(row.told):
         found = row.answer or (None if row.asked is None else row.estimated.get(row.asked.columns))
         if found is None or found.unknown is not None:
             seen = "columns by themselves" if row.answer is None else what
             remedy = "" if found is None or found.unknown is None else f" {found.unknown.remedy}"
-            return fact(question, f"How far {seen} can move the odds is {estimate_text(found)}.{remedy}")
-        delta = but_for_delta(found.delta)
+            return doc.fact(question, f"How far {seen} can move the odds is {words.estimate_text(found)}.{remedy}")
+        delta = words.but_for_delta(found.delta)
         if found.nats == 0:
-            return fact(question, f"The odds are not seen to move, {delta}, by all that {what} can tell.")
-        became = even_text(found.nats).replace("at most", "about")
-        return fact(question, f"{became}, {delta}, by all that {what} can tell (estimate).")
+            return doc.fact(question, f"The odds are not seen to move, {delta}, by all that {what} can tell.")
+        became = cards.even_text(found.nats).replace("at most", "about")
+        return doc.fact(question, f"{became}, {delta}, by all that {what} can tell (estimate).")
     if row.bounds_belief:
         became = odds.belief_text(odds.PRIOR, row.told_first)
         told = f"A belief of 10 % in one secret becomes at most {became} by all that {what} can tell{rarely}."
-        return fact(question, told)
-    return fact(question, f"{even_text(row.told_first)}, by all that {what} can tell{rarely}.")
+        return doc.fact(question, told)
+    return doc.fact(question, f"{cards.even_text(row.told_first)}, by all that {what} can tell{rarely}.")
 
 
-def beliefs_section(report: Analysis) -> Section | None:
+def beliefs_section(report: Analysis) -> doc.Section | None:
     """A table of beliefs before and after, or a sentence where none is bounded."""
     rows = [row for row in report.attributes if row.bounds_belief and row.asked and not math.isnan(row.told)]
     if report.best is None and not rows:
         return None
-    block = _after_columns(report, rows) if report.best is None else belief_table(report.best.guarantee)
-    return Section(title="What a reader can come to believe", blocks=(block,), id="beliefs", folded=True)
+    block = _after_columns(report, rows) if report.best is None else cards.belief_table(report.best.guarantee)
+    return doc.Section(title="What a reader can come to believe", blocks=(block,), id="beliefs", folded=True)
 
 
-def _after_columns(report: Analysis, rows: list[AttributeReport]) -> Table:
-    what = asked_text(report, rows[0])
-    return Table(
+def _after_columns(report: Analysis, rows: list[AttributeReport]) -> doc.Table:
+    what = words.asked_text(report, rows[0])
+    return doc.Table(
         caption=f"A belief in one secret, before, and at most after learning all that {what} can tell",
-        header=("before", *(f"about {name_text(row.protected)}" for row in rows)),
-        rows=[(percent_text(prior), *(odds.belief_text(prior, row.told) for row in rows)) for prior in odds.PRIORS],
+        header=("before", *(f"about {texts.name_text(row.protected)}" for row in rows)),
+        rows=[
+            (texts.percent_text(prior), *(odds.belief_text(prior, row.told) for row in rows)) for prior in odds.PRIORS
+        ],
         numbers=tuple(range(1, len(rows) + 1)),
     )
 
@@ -140,16 +94,16 @@ SHORTEST = 18
 """Longer names are shortened somewhere on the page."""
 
 
-def long_names_section(report: Analysis) -> Section | None:
+def long_names_section(report: Analysis) -> doc.Section | None:
     """Return long names in full: on paper and on a phone nobody can point at them."""
     names = () if report.network is None else report.network.attributes
-    long = [name for name in names if len(visible(name)) > SHORTEST]
+    long = [name for name in names if len(texts.visible(name)) > SHORTEST]
     if not long:
         return None
     most = max(map(len, long))
-    return Section(
+    return doc.Section(
         title="Long names in full",
-        blocks=(Items(tuple((Name(name, most * 10),) for name in long)),),
+        blocks=(doc.Items(tuple((doc.Name(name, most * 10),) for name in long)),),
         id="names",
         folded=True,
     )
@@ -160,12 +114,12 @@ def long_names_section(report: Analysis) -> Section | None:
 # --------------------------------------------------------------------------------------------------
 
 
-def laws_section(report: Analysis) -> Section | None:
+def laws_section(report: Analysis) -> doc.Section | None:
     """Return what tells the two worst secrets apart in the answer; nothing where the noise shows it already."""
     if report.laws is None:
         return None
     if isinstance(report.laws, Refusal):
-        blocks: tuple[Block, ...] = (not_worked_out(report.laws),)
+        blocks: tuple[doc.Block, ...] = (words.not_worked_out(report.laws),)
     else:
         noise = None if report.best is None else report.best.noise
         decided = () if report.best is None else report.best.certificate.decisions
@@ -173,9 +127,9 @@ def laws_section(report: Analysis) -> Section | None:
             return None  # the section on the noise draws them: one picture, with what is released
         drawn = law_drawing(replace(report.laws, scale=0.0), str(report.query))
         # without columns the facts tell the distance
-        told = (Paragraph(distance_text(report.laws)),) if report.attributes else ()
+        told = (doc.Paragraph(distance_text(report.laws)),) if report.attributes else ()
         blocks = (*told, *([] if drawn is None else [drawn]))
-    return Section(title="The answer under the two worst secrets", blocks=blocks, id="laws")
+    return doc.Section(title="The answer under the two worst secrets", blocks=blocks, id="laws")
 
 
 def distance_text(decision: LawDecision) -> str:
@@ -183,7 +137,9 @@ def distance_text(decision: LawDecision) -> str:
     which = decision.secrets
     if decision.distance is None:
         return f"The noise keeps {decision.rule} alike under {which}."
-    return f"Between {which} the distribution of the answer moves by at most {upper_text(decision.distance.upper)}."
+    return (
+        f"Between {which} the distribution of the answer moves by at most {texts.upper_text(decision.distance.upper)}."
+    )
 
 
 # --------------------------------------------------------------------------------------------------
@@ -198,17 +154,17 @@ SAY_EPSILON = "Next: give an epsilon, to learn what noise the answer needs; .exp
 RELEASE_FOUND = "Next: bp.release(report.plan.best, data), in the shell bnpriv release; .to_html() draws what leaks."
 
 
-def short(report: Analysis, tries: Sequence[Text]) -> tuple[Text, ...]:
+def short(report: Analysis, tries: Sequence[doc.Text]) -> tuple[doc.Text, ...]:
     """What is printed below the headline: the noise or what tells most, who is kept from what, and what to do next."""
     best = report.best
-    tried = next((("Next: ", *parts_of(each)) for each in tries if len(inline(each)) < MOST_SAID), None)
+    tried = next((("Next: ", *doc.parts_of(each)) for each in tries if len(inline(each)) < cards.MOST_SAID), None)
     if best is not None:
         return short_lines(best, tried or next_step(best, RELEASE_FOUND))
-    secrets = Kept(fitted("To be protected: ", report.protected))
+    secrets = doc.Kept(cards.fitted("To be protected: ", report.protected))
     if report.plan is not None:
         return ("No mechanism supports this query.", secrets, tried or ASK)
     told = [*_telling(report), *_open(report)] if report.query is None else []
-    model = Kept(model_line(_observer(report), report.source))
+    model = doc.Kept(cards.model_line(_observer(report), report.source))
     return (*told, secrets, model, ASK if report.query is None else SAY_EPSILON)
 
 
@@ -222,21 +178,21 @@ def number(report: Analysis) -> str:
     return str(row.told_first if report.query is not None else max(row.most, row.told_first))
 
 
-def _telling(report: Analysis) -> Iterator[Text]:
+def _telling(report: Analysis) -> Iterator[doc.Text]:
     """Yield how far single columns move the odds on what is told about most, the most telling first."""
     row = report.worst
     told = () if row is None else [each for each in row.columns if 0 < row.shown(each) < math.inf][:MOST_TELLING]
     if row is not None and told:
-        factors = [f"{some_text(each.columns)} {factor_text(row.shown(each))}" for each in told]
+        factors = [f"{texts.some_text(each.columns)} {texts.factor_text(row.shown(each))}" for each in told]
         if row.estimated:
-            chance = but_for_delta(row.estimated[told[0].columns].delta)
-            yield f"Times the odds on {name_text(row.protected)}, {chance}: {', '.join(factors)} (estimates)."
+            chance = words.but_for_delta(row.estimated[told[0].columns].delta)
+            yield f"Times the odds on {texts.name_text(row.protected)}, {chance}: {', '.join(factors)} (estimates)."
             return
-        guess = " (estimates)" if any(each.kind == "estimate" for each in told) else ""
-        yield f"Times the odds on {name_text(row.protected)}, at most: {', '.join(factors)}{rarely_text(row)}{guess}."
+        rarely = words.rarely_text(row) + " (estimates)" * any(each.kind == "estimate" for each in told)
+        yield f"Times the odds on {texts.name_text(row.protected)}, at most: {', '.join(factors)}{rarely}."
 
 
-def _open(report: Analysis) -> Iterator[Text]:
+def _open(report: Analysis) -> Iterator[doc.Text]:
     """Yield which columns may go out as they are at epsilon 1, or tell nothing."""
     found = None if report.framework is None else service("report.open_columns")(report.framework, 1.0)
     rows = [
@@ -245,10 +201,10 @@ def _open(report: Analysis) -> Iterator[Text]:
     ]
     silent = frozenset[str]().union(*rows[:1]).intersection(*rows)
     if found is not None and found.sets and found.best.columns:
-        free = some_text(found.best.columns, MOST_FREE)
+        free = texts.some_text(found.best.columns, MOST_FREE)
         yield f"May go out as they are, together, at epsilon 1, with single records open: {free}."
     elif silent:
-        yield f"Each by itself tells nothing: {some_text(silent, MOST_FREE)}."
+        yield f"Each by itself tells nothing: {texts.some_text(silent, MOST_FREE)}."
 
 
 UNBOUNDED = " is not known: nothing bounds it, and the noise does not lean on it being little."
@@ -256,33 +212,35 @@ UNBOUNDED = " is not known: nothing bounds it, and the noise does not lean on it
 ARROW = "\u2192"
 
 
-def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
+def facts(report: Analysis, tries: Sequence[doc.Text]) -> Iterator[doc.Fact]:
     """Yield the questions that a report answers; `tries` is what to try next."""
     best = report.best
     secrets = report.protected if best is None else best.guarantee.secrets
     useless = best is not None and best.useful.verdict == "useless"
     if tries and useless:
-        yield fact("What to try next", *tries)
+        yield doc.fact("What to try next", *tries)
     if report.query is not None:
         yield from query_facts(report.query)
-    yield protected_fact(secrets)
-    yield observer_fact(_observer(report), "a statistic of these columns" if report.query is None else "the answer")
+    yield cards.protected_fact(secrets)
+    yield cards.observer_fact(
+        _observer(report), "a statistic of these columns" if report.query is None else "the answer"
+    )
     if best is not None:
-        yield fact("What noise it needs, and why", brief_text(best))
-        yield sureness_fact(best.guarantee)
+        yield doc.fact("What noise it needs, and why", brief_text(best))
+        yield cards.sureness_fact(best.guarantee)
     yield belief_fact(report)
     leaks = [_leak(row) for row in report.attributes if row.columns or row.asked or row.driven]
     if not leaks and isinstance(report.laws, LawDecision):
         leaks = [distance_text(report.laws)]
     if leaks:
-        yield fact("What leaks most", *leaks)
+        yield doc.fact("What leaks most", *leaks)
     unseen = [line for row in report.attributes for line in _unseen(row)]
     if unseen:
-        yield fact("Where no dependence is seen", *unseen)
+        yield doc.fact("Where no dependence is seen", *unseen)
     if tries and not useless:
-        yield fact("What to try next", *tries)
+        yield doc.fact("What to try next", *tries)
     source = "not stated" if report.source is None else report.source
-    yield fact(TRUST, (_trusted(report), " Source: ", Strong(source), "."))
+    yield doc.fact(TRUST, (_trusted(report), " Source: ", doc.Strong(source), "."))
 
 
 def _trusted(report: Analysis) -> str:
@@ -303,47 +261,57 @@ def _observer(report: Analysis) -> str:
     framework = report.framework
     if framework is not None and framework.public_records is not None:
         return models_text(framework)
-    return observed_text(report.network)
+    return words.observed_text(report.network)
 
 
-def _leak(row: AttributeReport) -> Text:
+def _leak(row: AttributeReport) -> doc.Text:
     """Return which column tells most, and along which path."""
     direct = tuple(name for name, told in row.driven if told is None)
     if direct and not row.estimated:
-        return Names(direct), " about ", Name(row.protected), ": driven by it directly, which tells everything."
+        return doc.Names(direct), " about ", doc.Name(row.protected), ": driven by it directly, which tells everything."
     top = row.columns[0] if row.columns else row.asked
     if top is None or float(top) == 0:
-        return "No single column tells anything about ", Name(row.protected), "."
+        return "No single column tells anything about ", doc.Name(row.protected), "."
     if top.unknown is not None and math.isinf(float(top)):
         found = row.estimated.get(top.columns)
         if found is not None and found.unknown is None:
-            return f"{estimate_sentence(some_text(top.columns), name_text(row.protected), found)}."
+            return f"{words.estimate_sentence(texts.some_text(top.columns), texts.name_text(row.protected), found)}."
         unknown = tuple(name for each in row.columns if math.isnan(row.shown(each)) for name in each.columns)
         verb = "tells" if len(unknown or top.columns) == 1 else "tell"
-        return "What ", Names(unknown or tuple(top.columns), most=3), f" {verb} about ", Name(row.protected), UNBOUNDED
+        return (
+            "What ",
+            doc.Names(unknown or tuple(top.columns), most=3),
+            f" {verb} about ",
+            doc.Name(row.protected),
+            UNBOUNDED,
+        )
     told, likely = float(top), row.likely.get(top.columns)
     if likely is not None and likely.dependence is False:
-        return "Of no column is a dependence on ", Name(row.protected), f" seen in {likely.records:,} public records."
+        return (
+            "Of no column is a dependence on ",
+            doc.Name(row.protected),
+            f" seen in {likely.records:,} public records.",
+        )
     if top.columns == frozenset({row.protected}):
-        between = "" if math.isinf(told) else f": the odds move {by_times(told)}"
-        return "The other values of ", Name(row.protected), f" tell about each of them{between}."
+        between = "" if math.isinf(told) else f": the odds move {texts.by_times(told)}"
+        return "The other values of ", doc.Name(row.protected), f" tell about each of them{between}."
     if math.isinf(told):
-        moved = f"it {endless_text(top)}"
+        moved = f"it {words.endless_text(top)}"
     elif likely is not None:
-        moved = f"the odds move by at most {likely_text(likely)}, {times_text(told)} {likely.worst}"
+        moved = f"the odds move by at most {words.likely_text(likely)}, {texts.times_text(told)} {likely.worst}"
     else:
-        moved = f"the odds move {by_times(told)}"
+        moved = f"the odds move {texts.by_times(told)}"
     edges = leak_path(top)
-    path: Text = (", along ", Strong(path_text(edges).replace("->", ARROW))) if edges else ()
-    return (Names(tuple(top.columns)), " about ", Name(row.protected), f": {moved}", *path, ".")
+    path: doc.Text = (", along ", doc.Strong(words.path_text(edges).replace("->", ARROW))) if edges else ()
+    return (doc.Names(tuple(top.columns)), " about ", doc.Name(row.protected), f": {moved}", *path, ".")
 
 
-def _unseen(row: AttributeReport) -> Iterator[Text]:
+def _unseen(row: AttributeReport) -> Iterator[doc.Text]:
     """Yield the columns of which public records show no dependence, with what the draws leave open."""
     found = {min(columns): each for columns, each in row.likely.items() if each.dependence is False}
     if found:
         most, each = max(found.values(), key=lambda each: each.at_95), "" if len(found) == 1 else ", each"
-        yield Names(tuple(found)), f" about {name_text(row.protected)}: {unseen_text(most)}{each}."
+        yield doc.Names(tuple(found)), f" about {texts.name_text(row.protected)}: {words.unseen_text(most)}{each}."
 
 
 # --------------------------------------------------------------------------------------------------
@@ -354,23 +322,24 @@ MOST_VARIABLES = 60
 """Variables that the table names; the others are counted."""
 
 
-def reading_section(report: Analysis) -> Section | None:
+def reading_section(report: Analysis) -> doc.Section | None:
     """Return what became of every variable, and what was noted; nothing for a network that was declared here."""
     if report.network is None or not (report.network.reading.nodes or report.network.reading.notes):
         return None
     nodes = report.network.reading.nodes
     left = len(nodes) - MOST_VARIABLES
-    made = Table(
+    made = doc.Table(
         caption="Every variable of the model" if left <= 0 else "Variables of the model",
         header=("variable", "law", "role", "reckoned with", "why"),
         rows=[
-            ((Name(each.name),), each.law, each.role, each.treatment, each.reason) for each in nodes[:MOST_VARIABLES]
+            ((doc.Name(each.name),), each.law, each.role, each.treatment, each.reason)
+            for each in nodes[:MOST_VARIABLES]
         ],
         more="" if left <= 0 else "1 more variable." if left == 1 else f"{left:,} more variables.",
     )
-    said = tuple(Paragraph(note) for note in report.network.reading.notes)
+    said = tuple(doc.Paragraph(note) for note in report.network.reading.notes)
     blocks = (*said, made) if nodes else said
-    return Section(title="How the model was read", blocks=blocks, id="reading", folded=True)
+    return doc.Section(title="How the model was read", blocks=blocks, id="reading", folded=True)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -456,15 +425,15 @@ VERDICTS: tuple[UsefulnessWord, ...] = ("exact", "sharp", "useful", "coarse", "u
 SLIDER_NOTE = "The HTML page of this report has an epsilon slider."
 
 
-def slider_section(slider: Slider | Refusal) -> Section:
+def slider_section(slider: Slider | Refusal) -> doc.Section:
     """Return the slider with all that it moves, or why there is none."""
     title = "What another epsilon would do"
     if isinstance(slider, Refusal):
-        return Section(title=title, blocks=(not_worked_out(slider),), id="slider-section")
+        return doc.Section(title=title, blocks=(words.not_worked_out(slider),), id="slider-section")
     whose = " with the Markov quilt mechanism" if slider.curves else " with the best mechanism"
     script = files("bnpriv.views.report").joinpath("slider.js").read_text(encoding="utf-8")
-    blocks = (Live(_body(slider), script), Paragraph(_note(slider), soft=True))
-    return Section(title=f"{title}{whose}", blocks=blocks, id="slider-section")
+    blocks = (doc.Live(_body(slider), script), doc.Paragraph(_note(slider), soft=True))
+    return doc.Section(title=f"{title}{whose}", blocks=blocks, id="slider-section")
 
 
 def _body(slider: Slider) -> Html:
@@ -498,7 +467,7 @@ def _note(slider: Slider) -> str:
         return f"The page knows the noise at {len(slider.rows)} epsilons, calibrated as above; {between}. {last}"
     return (
         "An illustration: the page itself recomputes the Laplace noise of the Markov quilt mechanism, to a few digits. "
-        f"The calibrated scale of that mechanism is {number_text(best.scale)} at epsilon {best.epsilon:g}. {last}"
+        f"The calibrated scale of that mechanism is {texts.number_text(best.scale)} at epsilon {best.epsilon:g}. {last}"
     )
 
 
@@ -507,12 +476,12 @@ def _bar(best: Calibration) -> Html:
     if found is None:
         return Html()
     low, high, label = found
-    ends = bar_ends(number_text(low), f"range of {label}", number_text(high))
+    ends = bar_ends(texts.number_text(low), f"range of {label}", texts.number_text(high))
     title, desc = "Noise at the chosen epsilon", "The noise against the range of the answer; it moves with the slider."
     return join(noise_bar(high - low, 0.0, title=title, desc=desc, live=True), ends, bar_legend("", live=True))
 
 
-def slider_data(slider: Slider) -> Json:
+def slider_data(slider: Slider) -> texts.Json:
     """Return what the script computes with."""
     best = slider.best
     dimension = best.noise.dimension
@@ -531,11 +500,11 @@ def slider_data(slider: Slider) -> Json:
         "words": {verdict: _sentence(verdict, best.useful) for verdict in VERDICTS},
         "curves": [
             {
-                "who": name_text(curve.protected),
+                "who": texts.name_text(curve.protected),
                 "pair": str(curve.pair),
                 "model": curve.model,
                 "rows": [
-                    [each.sensitivity, each.told, ", ".join(name_text(name) for name in sorted(each.near))]
+                    [each.sensitivity, each.told, ", ".join(texts.name_text(name) for name in sorted(each.near))]
                     for each in curve.candidates
                 ],
             }
@@ -552,7 +521,7 @@ def _sentence(verdict: UsefulnessWord, useful: Usefulness) -> list[str]:
     return str(Usefulness(verdict, share, useful.outputs, parts)).split("50 %")
 
 
-def _row(row: Calibration) -> Json:
+def _row(row: Calibration) -> texts.Json:
     return {
         "scale": row.scale,
         "mean": row.expected_error,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from bnpriv import text as texts
 from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.frameworks.guarantee import observer_text
 from bnpriv.core.influence.base import Influence, tells, told_text
@@ -15,23 +16,8 @@ from bnpriv.kind import kind_of
 from bnpriv.kinds.draws.estimated_influence import EstimatedInfluence
 from bnpriv.render.as_text import inline
 from bnpriv.render.document import Name, Paragraph, Text
-from bnpriv.text import (
-    and_text,
-    by_times,
-    element_text,
-    factor_text,
-    full_text,
-    in_order,
-    lower_text,
-    name_text,
-    some_text,
-    times_text,
-    upper_chance,
-    upper_text,
-)
-from bnpriv.views.calibration import headline as calibration_headline, query_text, share_text
+from bnpriv.views.calibration import headline as calibration_headline, points_text, query_text, share_text
 from bnpriv.views.cards import model_graph, shown_edges
-from bnpriv.views.certificate import points_text
 from bnpriv.views.report.analysis import rare
 from bnpriv.views.report.values import Analysis, AttributeReport, LikelyInfluence
 
@@ -48,23 +34,23 @@ def rarely_text(row: AttributeReport | None) -> str:
 
 def likely_text(likely: LikelyInfluence) -> str:
     """Return how much is told but for a chance."""
-    return f"{times_text(likely.nats)} {but_for(likely)}"
+    return f"{texts.times_text(likely.nats)} {but_for(likely)}"
 
 
 def unseen_text(likely: LikelyInfluence) -> str:
     """Return that public records show no dependence, and what the draws from the posterior leave open."""
-    left = f"odds that move {by_times(likely.at_95)} in 95 % of the draws"
+    left = f"odds that move {texts.by_times(likely.at_95)} in 95 % of the draws"
     return f"no dependence seen in {likely.records:,} public records; {left}"
 
 
 def spoken(network: Network | None, name: str) -> str:
     """Return the name of an attribute in words: an entry of an array by the names of its dimensions."""
-    return name if network is None else element_text(name, network.reading.axes)
+    return name if network is None else texts.element_text(name, network.reading.axes)
 
 
 def but_for_delta(delta: float) -> str:
     """Return the chance that an estimate leaves out, in words."""
-    return f"but for delta {full_text(delta)}"
+    return f"but for delta {texts.full_text(delta)}"
 
 
 def estimate_text(found: EstimatedInfluence | None) -> str:
@@ -72,15 +58,15 @@ def estimate_text(found: EstimatedInfluence | None) -> str:
     if found is None or found.rank < 0:
         return "not known"
     if found.unknown is not None:
-        least = f"{lower_text(math.exp(found.low), 3)} times ({lower_text(found.low)} nats)"
+        least = f"{texts.lower_text(math.exp(found.low), 3)} times ({texts.lower_text(found.low)} nats)"
         return f"not known, but at least {least}"
-    return f"about {times_text(found.nats)}" if found.nats else "not seen to move"
+    return f"about {texts.times_text(found.nats)}" if found.nats else "not seen to move"
 
 
 def interval_text(found: EstimatedInfluence) -> str:
     """Return the interval of an estimate, as factors."""
-    most = "not known" if math.isnan(found.high) else factor_text(found.high)
-    return f"{lower_text(math.exp(found.low), 3)} to {most}"
+    most = "not known" if math.isnan(found.high) else texts.factor_text(found.high)
+    return f"{texts.lower_text(math.exp(found.low), 3)} to {most}"
 
 
 def estimate_sentence(what: str, about: str, found: EstimatedInfluence) -> str:
@@ -106,7 +92,7 @@ def headline(report: Analysis) -> Text:
             return "It is declared which distributions must not be told apart"
         return (
             "The answers of two declared distributions can be told apart: from one to the other the distribution of "
-            f"the answer moves by up to {upper_text(found.distance.upper)}"
+            f"the answer moves by up to {texts.upper_text(found.distance.upper)}"
         )
     if report.query is not None:
         return _asked_headline(report, report.query)
@@ -114,16 +100,16 @@ def headline(report: Analysis) -> Text:
 
 
 def _asked_headline(report: Analysis, query: Query) -> Text:
-    read = sorted(name_text(row.protected) for row in report.attributes if row.is_queried and row.answer is None)
+    read = sorted(texts.name_text(row.protected) for row in report.attributes if row.is_queried and row.answer is None)
     if read:
-        return f"The queried columns are driven by {and_text(read)} directly, and {_without_bound(report)}"
+        return f"The queried columns are driven by {texts.and_text(read)} directly, and {_without_bound(report)}"
     most = report.worst
     assert most is not None
-    name = name_text(most.protected)
+    name = texts.name_text(most.protected)
     subject = query_text(query)
     told = most.told
     if math.isnan(told):
-        about = name_text(spoken(report.network, most.protected))
+        about = texts.name_text(spoken(report.network, most.protected))
         if most.answer is None:
             return "How far ", *subject, f" moves the odds about {about} is not known"
         return estimate_sentence(inline(subject), about, most.answer)
@@ -135,10 +121,10 @@ def _asked_headline(report: Analysis, query: Query) -> Text:
     guess = " (estimate)" if most.asked.kind == "estimate" else ""
     moved = f": {move_text(most.told_first, bounds_belief=True)}" if most.bounds_belief else ""
     if most.asked_likely is not None:
-        moved = f"{moved}; {most.asked_likely.worst} {times_text(told)}"
+        moved = f"{moved}; {most.asked_likely.worst} {texts.times_text(told)}"
     return (
         *subject,
-        f" moves the odds about {name} by up to {times_text(most.told_first)}{rarely_text(most)}{moved}{guess}",
+        f" moves the odds about {name} by up to {texts.times_text(most.told_first)}{rarely_text(most)}{moved}{guess}",
     )
 
 
@@ -146,19 +132,19 @@ def _without_bound(report: Analysis) -> str:
     """Return what happens to an attribute that is read itself."""
     row = next(row for row in report.attributes if row.is_queried)
     if report.network is not None and report.network.states.get(row.protected):
-        return f"can rule out a secret of {name_text(row.protected)} altogether"
+        return f"can rule out a secret of {texts.name_text(row.protected)} altogether"
     return "tell about it without bound"
 
 
 def endless_text(influence: Influence, verb: str = "tells") -> str:
     """Return what an infinite influence means: with how much probability more than a factor e is told."""
-    name = name_text(influence.protected)
+    name = texts.name_text(influence.protected)
     if influence.unknown is not None:
         return f"may tell anything about {name}: how much is not known"
     if of_states(influence):
         return f"can rule out a secret of {name} altogether"
     delta = rare(influence)
-    rarity = "" if delta is None else f", by more than 2.72 times with delta {upper_chance(delta)}"
+    rarity = "" if delta is None else f", by more than 2.72 times with delta {texts.upper_chance(delta)}"
     guess = " (estimate)" if influence.kind == "estimate" else ""
     return f"{verb} about {name} without bound{rarity}{guess}"
 
@@ -182,15 +168,15 @@ def _columns_headline(report: Analysis) -> Text:
     told = known[0] if known else most.columns[0] if most.columns else most.asked
     assert told is not None
     among = "Of all columns " if len(known) in (0, len(most.columns)) else "Of the columns of which it is known "
-    (column,) = in_order(told.columns)[:1]
-    about = name_text(most.protected)
+    (column,) = texts.in_order(told.columns)[:1]
+    about = texts.name_text(most.protected)
     if told.unknown is not None:
         return _estimated_headline(report, most, told)
     moved, likely = move_text(most.shown(told), bounds_belief=most.bounds_belief), most.likely.get(told.columns)
     if likely is not None and likely.dependence is False:
         return "Of all columns ", Name(column), f" may tell most about {about}: {unseen_text(likely)}"
     if likely is not None:
-        moved = f"{but_for(likely)} {moved}; {likely.worst} {times_text(float(told))}"
+        moved = f"{but_for(likely)} {moved}; {likely.worst} {texts.times_text(float(told))}"
         if likely.dependence:
             return f"Of the columns seen to depend on {about}, ", Name(column), f" tells most: {moved}"
     if told.too_large:
@@ -203,11 +189,11 @@ def _columns_headline(report: Analysis) -> Text:
 
 def _estimated_headline(report: Analysis, row: AttributeReport, told: Influence) -> Text:
     """Return which column tells most by draws, or that nothing is known."""
-    about, found = name_text(spoken(report.network, row.protected)), row.estimated.get(told.columns)
+    about, found = texts.name_text(spoken(report.network, row.protected)), row.estimated.get(told.columns)
     if found is None or found.rank < 0:
         why = "" if found is None or found.unknown is None else f": {found.unknown.found}"
         return f"What other columns tell about {about} is not known{why}"
-    (column,) = in_order(told.columns)[:1]
+    (column,) = texts.in_order(told.columns)[:1]
     said = f"{but_for_delta(found.delta)} (estimate from draws)"
     if found.nats == 0:
         return f"No other column is seen to tell by itself about {about}, {said}"
@@ -217,7 +203,7 @@ def _estimated_headline(report: Analysis, row: AttributeReport, told: Influence)
 
 
 def _protected(report: Analysis) -> str:
-    return and_text([name_text(row.protected) for row in report.attributes])
+    return texts.and_text([texts.name_text(row.protected) for row in report.attributes])
 
 
 def lead(report: Analysis) -> str:
@@ -243,13 +229,13 @@ def move_text(nats: float, *, bounds_belief: bool) -> str:
     if math.isinf(nats):
         return "it can rule a secret out altogether"
     if not bounds_belief:
-        return f"it can move the odds between two protected secrets by {factor_text(nats)} times"
+        return f"it can move the odds between two protected secrets by {texts.factor_text(nats)} times"
     return f"it can turn a belief of 10 % into {odds.belief_text(odds.PRIOR, nats)}"
 
 
 def influence_text(influence: Influence) -> str:
     """Return an influence in words."""
-    told = some_text(influence.columns)
+    told = texts.some_text(influence.columns)
     if math.isinf(float(influence)):
         return f"{told} {endless_text(influence, tells(influence.columns))}"
     return f"{told} {told_text(influence)}"
@@ -303,7 +289,8 @@ def draws_text(influence: Influence | None) -> str:
     """Return what half, 95 % and all of the draws tell at most; an empty text if the models are no draws."""
     if influence is None or influence.over_draws is None:
         return ""
-    return f"{some_text(influence.columns)} about {name_text(influence.protected)}: {points_text(influence.values)}"
+    about = f"{texts.some_text(influence.columns)} about {texts.name_text(influence.protected)}"
+    return f"{about}: {points_text(influence.values)}"
 
 
 def node_text(network: Network) -> str:
@@ -323,7 +310,7 @@ def node_text(network: Network) -> str:
 
 def path_text(edges: Iterable[tuple[str, str]]) -> str:
     """Return edges in words."""
-    return ", ".join(f"{name_text(a)} -> {name_text(b)}" for a, b in edges)
+    return ", ".join(f"{texts.name_text(a)} -> {texts.name_text(b)}" for a, b in edges)
 
 
 def asked_text(report: Analysis, row: AttributeReport) -> str:
@@ -334,7 +321,7 @@ def asked_text(report: Analysis, row: AttributeReport) -> str:
         return ""
     several = "columns" if len(row.asked.columns) > 1 else "column"
     what = f"the queried {several}" if report.query is not None else f"the most telling {several}"
-    return f"{what} {some_text(row.asked.columns)}"
+    return f"{what} {texts.some_text(row.asked.columns)}"
 
 
 def observed_text(network: Network) -> str:

@@ -6,11 +6,12 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from html import unescape
 from pathlib import Path
 from typing import Any
 
-from bnpriv.app.server import Desk, application, opened_desk
+from bnpriv.app.server import Desk, application
 from bnpriv.app.state import Place
 
 TOKEN, PORT = "a-token-of-the-tests", 8000
@@ -27,7 +28,7 @@ class Page:
         for name in ("kept", "uploads"):
             (folder / name).mkdir(exist_ok=True)
         place = Place(folder=folder, kept=folder / "kept", uploads=folder / "uploads", ledger=str(folder / "ledger.db"))
-        self.desk: Desk = opened_desk(place, framework)
+        self.desk = Desk(place, framework)
         self.app = application(self.desk, token=TOKEN, port=PORT, most_bytes=most_bytes)
         self.client = TestClient(self.app, base_url=HOST, headers={"origin": HOST})
 
@@ -91,13 +92,16 @@ def protect(page: Page, place: int = 2) -> str:
     return page.send("secret", single="no", this="yes", **fields)
 
 
+SERVE = ("-m", "bnpriv", "serve", "--no-browser")
+
+
 class Served:
     """`bnpriv serve` as a program of its own, asked by somebody with its token."""
 
-    def __init__(self, folder: Path, *words: str) -> None:
+    def __init__(self, folder: Path, *words: str, program: Sequence[str] = SERVE) -> None:
         import httpx
 
-        command = [sys.executable, "-m", "bnpriv", "serve", "--no-browser", *words]
+        command = [sys.executable, *program, *words]
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         self.program = subprocess.Popen(command, cwd=folder, **pipes)
         assert self.program.stdout is not None

@@ -16,7 +16,7 @@ import bnpriv as bp
 from bnpriv.app.columns import known_of
 from bnpriv.app.state import State
 from bnpriv.io.framework_text import write_framework
-from tests.unit.app.page import Page, said
+from tests.unit.app.page import Page, key_of, protect, said
 
 NAMES = ["id", "age", "smokes", "visited", "score", "<script>alert('1')</script>", '=HYPERLINK("1")', "x" * 300]
 NO_FILE = {"table-file": ("", b"")}
@@ -89,7 +89,7 @@ def test_what_the_columns_are_and_what_is_left_out_and_why(page: Page) -> None:
         (b"", "table", "must start with a line of fields"),
         (b"age,age\n1,2\n", "names", "the same text twice"),
         (b"age,,sex\n1,2,3\n", "names", "gaps"),
-        (b"39,high,yes\n", "names", "the first line must name the columns"),
+        (b"39,canary,yes\n", "names", "the first line must name the columns"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_refused_beside_its_field(
@@ -99,7 +99,7 @@ def test_a_table_that_cannot_be_read_is_refused_beside_its_field(
     found, words = beside(choose(page, "odd.csv", 422))
     assert found == field
     assert told in words
-    assert "39" not in words
+    assert "canary" not in words
     assert page.desk.state == State()
 
 
@@ -190,14 +190,15 @@ def test_a_table_of_a_framework_file_must_have_its_columns(tmp_path: Path) -> No
 BY_HAND = {
     "as__1": "whole", "holds__1": "0, 18, 65, 90", "shares__1": "0.2, 0.6, 0.2", "codes__1": "99, 999",
     "as__2": "category", "holds__2": "1, 2", "shares__2": "0.3, 0.7",
-    "as__3": "DD.MM.YYYY", "holds__3": "2009-01-01, 2023-12-31", "codes__3": "1900-01-01",
+    "as__3": "DD.MM.YYYY", "holds__3": "2009-01-01, 2015-01-01, 2023-12-31", "shares__3": "0.4, 0.6",
+    "codes__3": "1900-01-01",
     "as__4": "id",
 }  # fmt: skip
 
 
 def test_what_is_said_by_hand_is_a_codebook_that_the_shell_takes_too(page: Page) -> None:
     choose(page, public="")
-    assert "Nothing public says what" in said(page.get("columns"))
+    assert line(page.get("columns"), "age") == "age left out nothing public says what it may hold."
     page.send("columns", **BY_HAND)
     state = page.desk.state
     made = bp.start(
@@ -212,19 +213,35 @@ def test_what_is_said_by_hand_is_a_codebook_that_the_shell_takes_too(page: Page)
         "age whole numbers 0 to 90, in 3 bins cut at 18 and 65 A gap, or 99 or 999, counts as 45. "
         "From what you wrote, read as you said."
     )
-    assert line(shown, "visited").startswith("visited dates 2009-01-01 to 2023-12-31 A gap, or 1900-01-01, counts as")
+    assert line(shown, "visited").startswith(
+        "visited dates 2009-01-01 to 2023-12-31, in 2 bins cut at 2015-01-01 A gap, or 1900-01-01, counts as"
+    )
     assert line(shown, "score") == "score left out it was said to be an id."
+    assert line(shown, "id") == "id left out what you wrote has no shares of it."
     assert 'value="0, 18, 65, 90"' in shown
     # what is emptied is as it looks again
     page.send("columns", **dict.fromkeys(BY_HAND, ""))
     assert (page.desk.state.codebook, page.desk.state.read_as, page.desk.state.facts) == ("", {}, {})
 
 
+@pytest.mark.parametrize(("name", "names"), [("plain.csv", "id, age, smokes, d, e, f, g, h"), ("tabs.tsv", "")])
+def test_the_road_without_anything_public_but_what_is_said_by_hand(page: Page, name: str, names: str) -> None:
+    write(page.desk.place.folder / name, 300, None if names else NAMES, "," if names else "\t")
+    choose(page, name, public="", names=names)
+    page.send("columns", **BY_HAND)
+    protect(page, 0)
+    page.send("model", act="add", above="0", below="1", strength="2")
+    page.send("question", act="ask", query='count(smokes == "2")')
+    page.send("strength", epsilon="1", delta="0")
+    released = said(page.send("release", key=key_of(page.get("release")), budget="3"))
+    assert "Spent: epsilon 1 of 3" in released
+    assert page.desk.state.releases
+
+
 def test_what_is_said_by_hand_goes_before_what_is_public(page: Page) -> None:
     (page.desk.place.folder / "book.toml").write_text('[columns.smokes]\ncategories = ["1", "2", "9"]\n')
     choose(page, book="book.toml")
-    page.send("columns", holds__1="0, 100", codes__1="none", as__5="id")
-    shown = page.get("columns")
+    shown = page.send("columns", holds__1="0, 100", codes__1="none", as__5="id", act="look")
     assert line(shown, "age").startswith("age whole numbers 0 to 100, in ")
     assert "999" not in line(shown, "age")
     assert "3 labels: 1, 2, 9" in line(shown, "smokes")
@@ -261,13 +278,12 @@ def test_what_is_said_by_hand_is_refused_beside_its_field(page: Page, field: str
 
 def test_a_column_that_was_protected_and_is_left_out_now_is_told_and_comes_back(page: Page) -> None:
     choose(page)
-    hidden = {"property__2": "count(smokes == 2)", "apart__2": "3"}
-    page.send("secret", notion="dataset", protect="2", **hidden)
+    protect(page, 1)
     page.send("columns", as__2="id")
     assert "Protected before, and not possible now: smokes." in said(page.get("columns"))
     page.send("columns", as__2="")
     assert "Protected before" not in said(page.get("columns"))
-    assert page.desk.state.hidden["smokes"].at_most == 3
+    assert page.desk.state.hidden["smokes"].at_most == 10
 
 
 def test_what_was_said_of_another_table_stays_and_is_told_where_it_does_not_fit(page: Page) -> None:

@@ -10,6 +10,7 @@ import pytest
 from bnpriv.app import model
 from bnpriv.app.state import read_state
 from bnpriv.io.framework_file import read_framework
+from bnpriv.text import name_text
 from tests.unit.app.page import HOSTILE, Page, protect, raw_tables, said
 
 AGE, SMOKES, INCOME = "0", "1", "2"
@@ -128,8 +129,8 @@ def test_edges_are_turned_removed_added_and_found_again(tmp_path: Path, name: st
     assert first == {("smokes", name), (name, "age")}
     shown = page.get("model")
     assert "<svg" in shown
-    assert "shown: moves odds by up to 1.72 times; as much comes by chance with probability 1 in 10,100" in said(shown)
-    assert "not shown: moves odds by up to 1.13 times" in said(shown)
+    assert f"smokes → {name_text(name)} shown 1.72 times 1 in 10,100 Remove Turn around" in said(shown)
+    assert f"{name_text(name)} → age not shown 1.13 times 0.85" in said(shown)
     page.send("model", act=button(page, "turn"))
     assert edges(page) == {(name, "smokes"), (name, "age")}
     stale = button(page, "remove")
@@ -234,7 +235,7 @@ def test_without_a_public_table_every_edge_has_its_strength(tmp_path: Path) -> N
     wrong = page.send("model", 422, act="add", above="0", below="1", strength="2")
     assert "Turn it around, income -> smokes" in beside(wrong, "below")
     page.send("model", act="add", above="1", below="0", strength="1.5")
-    assert "moves odds by up to 1.5 times" in said(page.get("model"))
+    assert "income → smokes 1.5 times" in said(page.get("model"))
     page.send("model", act="add", above="1", below="0", strength="3")
     assert page.desk.state.edges == {"income": {"smokes": 3.0}}
     assert "income -> smokes: 3" in read_framework(page.desk.state.framework).source

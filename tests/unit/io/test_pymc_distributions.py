@@ -11,7 +11,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import NetworkError
-from bnpriv.io.pymc.drawing import SURVIVAL, NothingBetweenError, between, with_digits
+from bnpriv.io.pymc.evaluation import SURVIVAL, NothingBetweenError, between, with_digits
 from tests.later import Later, optional
 
 pm = optional("pymc")

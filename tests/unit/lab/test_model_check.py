@@ -342,7 +342,7 @@ def test_a_million_rows_take_a_moment() -> None:
 # --- what a public table shows of each edge ---------------------------------------------------------------------------
 
 
-def shown(counts: dict[tuple[str, str], int]) -> tuple[tuple[float, float], str]:
+def shown(counts: dict[tuple[str, str], int]) -> tuple[tuple[float, float], tuple[str, str, str]]:
     """What records with so many pairs of states of rain and wet show of the edge between them."""
     states = {"rain": ["no", "yes", "never"], "wet": ["dry", "wet"]}
     pairs = [pair for pair, count in counts.items() for _ in range(count)]
@@ -353,20 +353,19 @@ def shown(counts: dict[tuple[str, str], int]) -> tuple[tuple[float, float], str]
     )
     hidden = {"rain": Secret(count(col("rain") == "yes"), pairs=apart(at_most=1))}
     given = DatasetAttributePrivacy(model, schema, hidden, source="a test", public_records=held)
-    assert edges_shown(replace(given, public_records=None))["rain", "wet"].sentence == ""
+    assert edges_shown(replace(given, public_records=None))["rain", "wet"].in_words == ("", "", "")
     found = edges_shown(given)
     assert list(found) == [("rain", "wet")]
     strength, chance = found["rain", "wet"].strength, found["rain", "wet"].chance
     assert strength is not None
     assert chance is not None
-    return (strength, chance), found["rain", "wet"].sentence
+    return (strength, chance), found["rain", "wet"].in_words
 
 
 def test_what_a_public_table_shows_of_an_edge() -> None:
     counts = {("no", "dry"): 300, ("no", "wet"): 100, ("yes", "dry"): 50, ("yes", "wet"): 150}
     (strength, chance), said = shown(counts)
-    assert said.startswith("shown: moves odds by up to 4.16 times; ")
-    assert said.endswith("as much comes by chance with probability under 1 in a trillion")
+    assert said == ("shown", "4.16 times", "under 1 in a trillion")
     share = 350 / 600
     dry, wet = (50 + share) / 201, (150 + 1 - share) / 201
     assert strength == pytest.approx(wet / dry * share / (1 - share))
@@ -376,4 +375,4 @@ def test_what_a_public_table_shows_of_an_edge() -> None:
     # what is independent, and a state that no record has, show nothing
     numbers, said = shown({(rain, wet): 90 for rain in ("no", "yes") for wet in ("dry", "wet")})
     assert numbers == pytest.approx((1, 1))
-    assert said == "not shown: moves odds by up to 1 times; as much comes by chance with probability 1"
+    assert said == ("not shown", "1 times", "1")

@@ -20,9 +20,8 @@ from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.queries.base import normal_form
 from bnpriv.errors import FrameworkError, MissingExtraError, ParameterError, QueryError, RefusedError, SecretError
 from bnpriv.lab.attacks.likelihood_ratio import groups, normal_laplace, record_law
-from bnpriv.lab.rehearse import Rehearsal, rehearse
 from bnpriv.lab.sampling.records import draw_parameters
-from bnpriv.lab.simulate import simulate
+from bnpriv.lab.simulate import Rehearsal, rehearse, simulate
 from bnpriv.tables.evaluate import evaluate
 from tests import oracles
 from tests.later import Later

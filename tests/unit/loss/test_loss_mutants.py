@@ -77,7 +77,9 @@ def test_a_channel_whose_rows_are_taken_in_order(monkeypatch) -> None:
 
 
 def test_orders_tried_at_few_powers_only(monkeypatch) -> None:
-    monkeypatch.setattr(loss_module, "least_rho", lambda low, high, *rest: (0.0, float(high(np.array([1.0]))[0]) / 2))
+    monkeypatch.setattr(
+        gaussian_moments, "least_rho", lambda low, high, *rest: (0.0, float(high(np.array([1.0]))[0]) / 2)
+    )
     with pytest.raises(AssertionError):
         test_loss.test_concentrated_views_over_a_grid_of_orders()
 

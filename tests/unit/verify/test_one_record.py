@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from bnpriv.verify.check import ARITHMETIC
+from bnpriv.verify.forms import ZERO, decimal
 from bnpriv.verify.one_record import Atom, Exchange, NoiseWeights, NoisyRow
-from bnpriv.verify.values import ZERO, decimal
 
 searched = import_module("bnpriv.verify.one_record")  # `bnpriv.verify` is a function
 

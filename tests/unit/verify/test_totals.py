@@ -17,8 +17,8 @@ from bnpriv.core.accounting.total import gaussian_epsilon as by_the_library
 from bnpriv.io.examples import example_path
 from bnpriv.ledger.session import Session
 from bnpriv.verify.check import ARITHMETIC, Verdict
+from bnpriv.verify.forms import decimal
 from bnpriv.verify.totals import gaussian_epsilon
-from bnpriv.verify.values import decimal
 from tests.sessions import lowered, recount
 
 PATH = example_path("hospital")

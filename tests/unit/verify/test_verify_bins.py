@@ -14,8 +14,8 @@ from bnpriv.io.examples import example_path
 from bnpriv.io.starter.files import files_to_start
 from bnpriv.mechanisms import serialize as facts
 from bnpriv.verify.columns import column_values
+from bnpriv.verify.declared import xmlbif_nodes
 from bnpriv.verify.forms import Form
-from bnpriv.verify.network_files import xmlbif_nodes
 from tests.later import Later
 
 pd = Later("pandas")

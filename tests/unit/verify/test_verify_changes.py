@@ -14,9 +14,8 @@ from bnpriv.core.queries.asked import Weighted
 from bnpriv.core.queries.base import Query
 from bnpriv.core.schema import Schema
 from bnpriv.mechanisms.serialize import _column, query_facts
-from bnpriv.verify.changes import Changes, united
-from bnpriv.verify.forms import Form
-from bnpriv.verify.values import StopError
+from bnpriv.verify.changes import Changes
+from bnpriv.verify.forms import Form, StopError, united
 from tests.seeds import examples
 
 STAMP = 1_700_000_000

@@ -13,7 +13,7 @@ import pytest
 
 from bnpriv.verify.check import ARITHMETIC
 from bnpriv.verify.claim import NoisyPair
-from bnpriv.verify.values import ZERO, StopError
+from bnpriv.verify.forms import ZERO, StopError
 
 
 def claim_of(noise: str, scale: float, epsilon: float, delta: float = 0.0) -> Any:

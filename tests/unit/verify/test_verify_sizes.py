@@ -19,12 +19,10 @@ from bnpriv.verify.changes import Changes, Moves
 from bnpriv.verify.check import ARITHMETIC
 from bnpriv.verify.claim import MOST_WORK, NoisyPair, StoredRows, farthest, pairs_of, smoothed
 from bnpriv.verify.columns import column_facts, column_values, laws_of_bins
-from bnpriv.verify.declared import _same_tables, declared
-from bnpriv.verify.forms import Form
-from bnpriv.verify.network_files import bif_nodes
+from bnpriv.verify.declared import _same_tables, bif_nodes, declared
+from bnpriv.verify.forms import ZERO, Form, StopError, alike
 from bnpriv.verify.networks import Nodes
 from bnpriv.verify.normal import ROOT_OF_TWICE_PI, tail
-from bnpriv.verify.values import ZERO, StopError, alike
 
 SIZE = 300
 PLACES = (0, 32, 64, 100, 128, 255, 256, SIZE - 1)

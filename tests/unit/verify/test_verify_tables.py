@@ -21,7 +21,7 @@ from bnpriv.tables.private_table.counts import MoveNoise, SeededSampler, least_b
 from bnpriv.tables.private_table.private_table import PrivateTable
 from bnpriv.tables.private_table.rule import Hidden, TableForm, TableRule, classes_of, rule_of, whole_sizes
 from bnpriv.verify.check import ARITHMETIC, Verdict
-from bnpriv.verify.values import MovedRecords
+from bnpriv.verify.forms import MovedRecords
 
 RECORDS, LETTERS = 100_000, "abcdefgh"
 

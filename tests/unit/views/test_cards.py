@@ -254,14 +254,14 @@ def test_more_secrets_than_have_room_are_counted() -> None:
 @pytest.mark.parametrize(
     ("column", "dates", "codes", "what", "gap"),
     [
-        (bp.Integer(0, 1200), "", (), "whole numbers 0 to 1,200", "A gap counts as 600"),
-        (bp.Real(0.5, 2, missing="not counted"), "", (9.0,), "numbers 0.5 to 2", "A gap, or 9, meets no condition"),
-        (bp.Binned([0, 1], steps=2), "", (), "numbers 0 to 1, in one bin", "A gap counts as 0.5"),
-        (bp.Integer(0, 60), "DD.MM.YYYY", (-1.0,), "dates 1970-01-01 to 1970-03-02", "A gap, or 1969-12-31, counts as"),
-        (bp.Categorical(["a\u202e", "b"]), "", (), "2 labels: a\\u202e, b", "A gap, or a label that is not listed,"),
+        (bp.Integer(0, 1200), False, (), "whole numbers 0 to 1,200", "A gap counts as 600"),
+        (bp.Real(0.5, 2, missing="not counted"), False, (9.0,), "numbers 0.5 to 2", "A gap, or 9, meets no condition"),
+        (bp.Binned([0, 1], steps=2), False, (), "numbers 0 to 1, in one bin", "A gap counts as 0.5"),
+        (bp.Integer(0, 60), True, (-1.0,), "dates 1970-01-01 to 1970-03-02", "A gap, or 1969-12-31, counts as"),
+        (bp.Categorical(["a\u202e", "b"]), False, (), "2 labels: a\\u202e, b", "A gap, or a label that is not listed,"),
     ],
 )
-def test_a_column_in_words(column: Any, dates: str, codes: tuple[float, ...], what: str, gap: str) -> None:
-    found, counted = column_words(column, dates, codes)
+def test_a_column_in_words(column: Any, dates: bool, codes: tuple[float, ...], what: str, gap: str) -> None:
+    found, counted = column_words(column, dates=dates, codes=codes)
     assert found == what
     assert counted.startswith(gap)

@@ -18,7 +18,7 @@ from bnpriv.errors import BnprivError, ParameterError
 from bnpriv.mechanisms.baselines import RecordPrivacyMechanism
 from bnpriv.release import release_many
 from bnpriv.text import shown_number
-from bnpriv.views.statement import Statement, example_pair
+from bnpriv.views.release import Statement, example_pair
 from tests.kinds import KINDS, SOURCE
 
 HOSTILE = "<script>alert(1)</script>\n# *x* | [a](javascript:x) \x1b[2J \u202e" + "long" * 40

@@ -19,7 +19,7 @@ from bnpriv.core.evidence.records import law_cells
 from bnpriv.core.queries.base import normal_form
 from bnpriv.core.schema import Schema
 from bnpriv.errors import FrameworkError, LawError, Refusal
-from bnpriv.lab.rehearse import rehearse
+from bnpriv.lab.simulate import rehearse
 from bnpriv.mechanisms.serialize import query_facts
 from bnpriv.verify.columns import column_values
 from bnpriv.verify.forms import Form

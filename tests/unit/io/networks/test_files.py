@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from bnpriv.errors import BnprivError, FileError, NetworkError, SizeError
-from bnpriv.io.networks import files
+from bnpriv.io.networks import formats
 from bnpriv.io.networks.files import read_network
 from tests.later import Later
 
@@ -337,7 +337,7 @@ def test_only_regular_files(tmp_path: Path) -> None:
 def test_the_size_is_checked_before_reading(tmp_path: Path) -> None:
     path = tmp_path / "large.bif"
     with path.open("wb") as file:
-        file.truncate(files.MOST_NETWORK_BYTES + 1)
+        file.truncate(formats.MOST_NETWORK_BYTES + 1)
     with pytest.raises(FileError, match="8,388,608 bytes; found 8,388,609"):
         read_network(path)
 

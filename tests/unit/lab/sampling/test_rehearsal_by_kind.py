@@ -17,8 +17,8 @@ from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.noise import DiscreteLaplace, Gaussian, Laplace, NoNoise
 from bnpriv.lab.attacks.likelihood_ratio import likelihood_ratio_attack
 from bnpriv.lab.attacks.shadow import told_apart
-from bnpriv.lab.rehearse import rehearse
 from bnpriv.lab.sampling.game import AttackGame, notion_sampler
+from bnpriv.lab.simulate import rehearse
 from tests.kinds import COUGHS, HEALTH, KINDS, patients
 from tests.later import Later, optional
 from tests.unit.lab.sampling.test_simulation_by_kind import FIRST, MATRIX, fits, of_ages, of_densities, sequences

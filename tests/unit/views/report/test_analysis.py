@@ -14,9 +14,8 @@ import bnpriv as bp
 from bnpriv.core.frameworks.attributes import DistributionalAttributePrivacy
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.errors import MissingExtraError, NetworkError, ParameterError, RefusedError
-from bnpriv.lab.compare import compare
+from bnpriv.lab.compare import compare, tradeoff
 from bnpriv.lab.leaks import leaks
-from bnpriv.lab.tradeoff import tradeoff
 from tests import kinds, oracles
 
 NASTY = "<script>alert(1)</script>"
