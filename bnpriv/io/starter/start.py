@@ -154,7 +154,8 @@ def start(
     if known.few_records:
         warnings.warn(known.few_records, FewRecordsWarning, stacklevel=2)
     if known.notes:
-        warnings.warn("\n".join(["found in the public table:", *known.notes]), FoundInPublicWarning, stacklevel=2)
+        found = f"found in the {'public table' if known.public else 'codebook'}:"
+        warnings.warn("\n".join([found, *known.notes]), FoundInPublicWarning, stacklevel=2)
     schema = _schema(known, records)
     for name in hidden:
         check_protected(name, list(schema.columns))
@@ -230,6 +231,7 @@ def properties_of(name: str, column: Column, dates: str = "") -> dict[str, str]:
     ...     print(f"{number}: {words}")
     count(age >= 18.0): how many records have age of 18 or more
     count(age >= 65.0): how many records have age of 65 or more
+    histogram(age): how many records lie in each bin of age, all of these numbers
     """
     said = name_text(name)
     if isinstance(column, Categorical):
@@ -238,10 +240,13 @@ def properties_of(name: str, column: Column, dates: str = "") -> dict[str, str]:
         return {**each, str(histogram(name)): f"how many records have each label of {said}, all of these numbers"}
     ends = column.edges[1:-1] if isinstance(column, Binned) else (_middle(column),)
     told = [day_text(end, dates) if dates else f"{end:,.10g}" for end in ends]
-    return {
+    counts = {
         str(count(col(name) >= end)): f"how many records have {said} of {words} or more"
         for end, words in zip(ends, told, strict=True)
     }
+    if isinstance(column, Binned) and len(ends) > 1:
+        counts[str(histogram(name))] = f"how many records lie in each bin of {said}, all of these numbers"
+    return counts
 
 
 def hidden_number(name: str, text: str, at_most: float, schema: Schema) -> Secret:

@@ -271,7 +271,12 @@ def started(
         public_records=public_records(kept, values, 2 * draws) if nodes and draws and not by_hand else None,
         left_out=left_out,
         dialect=replace(found.dialect, separator=header.separator or found.dialect.separator),
-        notes=(*found.notes, *_told_points(columns, values), *_told_left_out(left_out)),
+        notes=(
+            *found.notes,
+            *_told_signs(header, columns if table is None else {}),
+            *_told_points(columns, values),
+            *_told_left_out(left_out),
+        ),
         by_expert=edges is not None,
         stated=strengths,
         hubs=tuple(hubs),
@@ -379,6 +384,14 @@ def _told_points(columns: Mapping[str, KnownColumn], values: Mapping[str, Public
             shares = listing(f"{number:.6g} ({counted[number] / counted.total():.0%})" for number in points)
             found.append(f"{name}: much of its public mass is at {shares}: bins of their own.")
     return found
+
+
+def _told_signs(header: Header, columns: Mapping[str, KnownColumn]) -> list[str]:
+    """Tell that nothing public shows how numbers are written, where commas often stand before decimals."""
+    if header.separator != ";" or all(each.kind in ("categorical", "unknown") for each in columns.values()):
+        return []
+    told = "Fields are separated by semicolons, and numbers are read as 0.5: one that is written 0,5 counts as a gap."
+    return [f'{told} Where they are, give a public table, or write decimal = "," below [table] in the framework file.']
 
 
 def _told_left_out(left_out: Mapping[str, str]) -> list[str]:
