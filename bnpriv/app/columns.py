@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
@@ -34,9 +35,12 @@ from bnpriv.views.cards import column_words
 FILES = {
     "table": (
         "The private table", TABLES,
-        "Before a release only the names of its columns are read, and whether it is the public table too.",
+        "It stays on this computer. Before a release only the names of its columns are read, and whether it is public.",
     ),
-    "public": ("A public table with the same columns", TABLES, "If there is one: bounds and a network come from it."),
+    "public": (
+        "A public table with the same columns", TABLES,
+        "If there is one, as an older survey: it says what columns may hold, and how they depend on each other.",
+    ),
     "book": ("A codebook", CODEBOOKS, "If there is one: what columns may hold, as CSV, TOML or .names."),
 }  # fmt: skip
 WITH_NAMES = "-with-names.csv"
@@ -62,7 +66,7 @@ def show_table(place: Place, state: State, form: Form) -> Html:
         handed = entry(form, f"{name}-file", "Or drop or choose another", type_="file", accept=many, class_="drop")
         parts.append(group(label, element("p", hint, class_="hint"), given, handed))
     if not state.given:
-        told = "A public fact: it is not counted here."
+        told = "How many rows the private table has. It is not counted here, and counts as known to everybody."
         records = entry(form, "records", "Number of records", state.records, told, inputmode="numeric")
         told = "Only for a table whose first line holds none, as age, sex, income."
         names = entry(form, "names", "Names of the columns, with commas between", state.names, told)
@@ -78,7 +82,7 @@ def _found(state: State, known: Started) -> Html:
     """How many columns the table has; and what was found in the public one: what is left out and why, codes, dates."""
     lead = f"{Path(state.table).name} has {len(known.columns):,} columns; {len(known.ready):,} can be asked about: "
     wrote = known.notes if state.book else [each.replace("the codebook", "what you wrote") for each in known.notes]
-    notes = element("ul", *(element("li", each) for each in wrote))
+    notes = element("ul", *(element("li", re.sub("[:;] --as .*", ": say so under Columns.", each)) for each in wrote))
     told = element("details", element("summary", "What was found"), notes, open=len(known.notes) < 9)
     return join(element("p", lead, html.names(known.ready), "."), told if known.notes else Html())
 
@@ -103,7 +107,9 @@ def take_table(place: Place, state: State, form: Form) -> State:
     count = form.whole("records")
     with at("records"):
         remedy = "Write how many rows the table has, which is a public fact."
-        records = whole("the number of records", 0 if count is None else count, remedy=remedy)
+        if count is None:
+            raise ParameterError("the number of records is needed", found="none", remedy=remedy)
+        records = whole("the number of records", count, remedy=remedy)
     new = replace(state, **held, records=records, names=form.text("names"))
     header, new = _header(new, beside), _with_facts(place, new, all_of_them=False)
     with at(beside["book"] if new.book else beside["table"]):
@@ -173,7 +179,7 @@ def _known(
 READ_IT_AS = {
     "": "as it looks", "number": "numbers", "whole": "whole numbers", "category": "labels",
     **{each: f"dates, {each}" for each in ("YYYY-MM-DD", "DD.MM.YYYY", "DD/MM/YYYY", "MM/DD/YYYY")},
-    "id": "nothing: leave it out",
+    "id": "an id or a text: leave it out",
 }  # fmt: skip
 FACTS = {
     "holds": ("It may hold", 'Bounds 0, 90; edges of bins 0, 18, 65, 90; labels a, "b, or c".'),

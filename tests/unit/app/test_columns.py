@@ -69,6 +69,8 @@ def test_what_the_columns_are_and_what_is_left_out_and_why(page: Page) -> None:
         assert "Fields are separated by semicolons." in said(shown)
         assert "id: left out, and no query can read it: 400 of its 400 public values come once" in said(shown)
         assert "999" in said(shown)
+        assert "read it as number: say so under Columns." in said(shown)
+        assert "--as" not in shown
         assert "<script>alert" not in shown
     shown = page.get("columns")
     assert line(shown, "id") == "id left out 400 of its 400 public values come once: a name, an id or a free text."
@@ -109,7 +111,7 @@ def test_a_table_that_cannot_be_read_is_refused_beside_its_field(
         ({"table": ""}, "table", "a private table is needed"),
         ({"table": "no.csv"}, "table", "Choose"),
         ({"table": "broken.parquet"}, "table", "a Parquet file must be readable"),
-        ({"records": ""}, "records", "at least 1"),
+        ({"records": ""}, "records", "is needed; found none"),
         ({"records": "0"}, "records", "at least 1"),
         ({"records": "2.5"}, "records", "whole number"),
         ({"records": "many"}, "records", "digits"),
@@ -216,6 +218,7 @@ def test_what_is_said_by_hand_is_a_codebook_that_the_shell_takes_too(page: Page)
     assert line(shown, "visited").startswith(
         "visited dates 2009-01-01 to 2023-12-31, in 2 bins cut at 2015-01-01 A gap, or 1900-01-01, counts as"
     )
+    assert "one that is written 0,5 counts as a gap" in said(shown)  # nothing public shows it
     assert line(shown, "score") == "score left out it was said to be an id."
     assert line(shown, "id") == "id left out what you wrote has no shares of it."
     assert 'value="0, 18, 65, 90"' in shown
