@@ -57,7 +57,7 @@ def show_secret(place: Place, state: State, form: Form) -> Html:
     example = (
         f"How far apart says which tables nobody is to tell apart: at {near:,} nobody can tell whether "
         f"{middle - near // 2:,} or {middle - near // 2 + near:,} of {records:,} records have it. The farther apart, "
-        "the more noise an answer needs."
+        "the more noise an answer needs. Of a column only the number that stands under it is hidden, no other."
     )
     which = group(
         "Which columns is it about?",
@@ -67,7 +67,8 @@ def show_secret(place: Place, state: State, form: Form) -> Html:
         *([refusal(form.problems["protect"], "protect-refusal")] if "protect" in form.problems else []),
         id_="protect",
     )  # fmt: skip
-    intro = "Answer from the top; the first yes decides. In doubt: no to the first, yes to the second."
+    intro = "Answer from the top; the first yes decides. What this page can hide is a number of a whole column, as "
+    intro += "how many have a low income: the second question."
     return sending("secret", element("p", intro), *asked, which, button="Go on to the model")
 
 
@@ -90,7 +91,7 @@ def _protected(form: Form, k: int, name: str, known: Started, state: State) -> H
     )
     more = element(
         "details",
-        element("summary", "What of it, and how far apart"),
+        element("summary", f"Of it: {numbers.get(hidden.property, hidden.property)}; {hidden.at_most or 1:,} apart"),
         choice(form, f"property.{k}", f"What of {name_text(name)} is hidden", listed, picked),
         entry(form, f"written.{k}", "In place of that", "" if picked else hidden.property, f"Written, as {usual}"),
         entry(form, f"apart.{k}", "How far apart, in records", hidden.at_most, inputmode="numeric"),
@@ -236,7 +237,8 @@ def _table(
         "What the public table shows of each edge: estimates, as if it alone had been looked at. By chance: how often "
         "columns that do not depend on each other show as much."
     )
-    head = ("edge", "public table", "moves odds by up to", "by chance", "")
+    shows, chance = ("public table", "by chance") if state.public else ("", "")
+    head = ("edge", shows, "moves odds by up to", chance, "")
     table = html.table(head, rows, caption if state.public else "Edges by hand, and how strong they can be")
     waits = element("span", role="status", class_="waits")
     return element("form", table, waits, method="post", action="/model", id="model", tabindex="-1")

@@ -92,6 +92,7 @@ def test_what_is_hidden_is_chosen_or_written(tmp_path: Path) -> None:
     shown = page.get("secret")
     assert "whether 495 or 505 of 1,000 records have it" in said(shown)
     assert "checked" not in shown  # nobody has decided yet
+    assert "Of it: how many records have income = low; 10 apart" in said(shown)  # without that it is unfolded
     page.send("secret", **CHOSEN)
     assert page.desk.state.hidden["income"].property == 'count(income == "high")'
     shown = page.get("secret")
@@ -235,7 +236,10 @@ def test_without_a_public_table_every_edge_has_its_strength(tmp_path: Path) -> N
     wrong = page.send("model", 422, act="add", above="0", below="1", strength="2")
     assert "Turn it around, income -> smokes" in beside(wrong, "below")
     page.send("model", act="add", above="1", below="0", strength="1.5")
-    assert "income → smokes 1.5 times" in said(page.get("model"))
+    shown = said(page.get("model"))
+    assert "income → smokes 1.5 times" in shown
+    assert "public table" not in shown
+    assert "Found in the codebook" in shown
     page.send("model", act="add", above="1", below="0", strength="3")
     assert page.desk.state.edges == {"income": {"smokes": 3.0}}
     assert "income -> smokes: 3" in read_framework(page.desk.state.framework).source
