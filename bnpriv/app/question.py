@@ -29,7 +29,7 @@ from bnpriv.tables.private_table.private_table import TablePlan, plan_table
 from bnpriv.tables.readings import Writing, day_text, number
 from bnpriv.text import by_times, full_text, upper_text, visible
 from bnpriv.views.calibration import derived_facts, errors_text, refused, verdict_badge
-from bnpriv.views.cards import belief_fact, belief_table
+from bnpriv.views.cards import belief_fact, belief_table, protected_fact
 from bnpriv.views.private_table import REAL_RECORDS, how_text
 from bnpriv.views.words import mechanism_text
 
@@ -106,7 +106,7 @@ def _building(form: Form, state: State, schema: Schema) -> Html:
     hint = "Numbers from the least to the largest, as 0, 10, 20. For labels: those that count, or empty for all."
     together = ticks(form, "together", "And", [("yes", "In one release with the question above")], [], "checkbox")
     return group(
-        "Build a question",
+        "Build another question" if state.query else "Build a question",
         choice(form, "what", "What do you ask?", [(what, said) for what, (said, _) in WHATS.items()]),
         _when("condition", first, more), _when("column", choice(form, "column", "Of which column?", columns)),
         _when("other", choice(form, "other", "And of which other column?", columns)),
@@ -239,7 +239,7 @@ def show_strength(place: Place, state: State, form: Form) -> Html:
     )
     small = "The smaller, the less a belief can move, and the more the answer is off."
     rare = "With at most this probability a belief may move further; 0 for never. Some ways to hide an answer need "
-    rare += f"one, far below one over the number of records, {full_text(1 / declared(state).schema.records)}."
+    rare += f"one, far below one over the number of records, {1 / declared(state).schema.records:.2g}."
     fields = group(
         "How strong?", entry(form, "epsilon", "Epsilon", full_text(state.epsilon), small, inputmode="decimal"), look,
         labelled(form, "slide", "Or slide: from 0.001, very strong, to 10, very weak", slider), slide,
@@ -325,7 +325,8 @@ def _ways(state: State, form: Form) -> tuple[list[Html], list[Html]]:
         return [element("p", told)], [what, *more]
     moved = [element("p", inline(line), class_="big-line") for line in belief_fact(promise).lines]
     odds = f"The odds between two secrets move {by_times(promise.nats)}. " if promise.with_belief else ""
-    return [*moved, element("p", odds, told)], [block(belief_table(promise)), what, *more]
+    kept = block(Facts((protected_fact(promise.secrets),)))
+    return [*moved, element("p", odds, told)], [kept, block(belief_table(promise)), what, *more]
 
 
 def _off(error: float) -> str:
