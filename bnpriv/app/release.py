@@ -114,7 +114,8 @@ def show_release(place: Place, state: State, form: Form) -> Html:
     if not state.releases:
         return join(ask, *wrong)
     made = [_made(place, state, k) for k in reversed(range(len(state.releases)))]
-    released_ = join(element("h2", "Released"), *made, _deciding(place, state, form))
+    on = element("p", element("a", "Go on to the downloads", href="/downloads", class_="go"))
+    released_ = join(element("h2", "Released"), *made, _deciding(place, state, form), on)
     last = state.releases[-1].state
     if wrong or any(getattr(last, each) != getattr(state, each) for each in ("query", "epsilon", "delta", "form")):
         return join(ask, *wrong, released_)
@@ -131,7 +132,9 @@ def _asking(state: State, account: CountedAccount | None, form: Form) -> Html:
     asks = ["A whole private table for ", html.escape(named), f", by the form {it.form!r}."] if table else []
     asks = asks or [html.code(state.query), " of ", html.escape(named), ", with ", html.code(str(it.mechanism)), "."]
     alone = f"This release alone: epsilon {upper_text(it.guarantee.epsilon)}. Odds move {by_times(it.guarantee.nats)}."
-    fields = [element("p", *asks, class_="lead"), element("p", alone)]
+    hidden = " ".join(html.escape(each.sentence) for each in it.guarantee.secrets)
+    kept = element("p", element("strong", "Protected: "), hidden, " Nothing else, and no single person.")
+    fields = [element("p", *asks, class_="lead"), element("p", alone), kept]
     if account is not None and not table:
         fields[1] = shown(Price(cost=Chooser(accountant=account.accountant, budget=account.budget).cost(it)))
     elif account is not None:
@@ -143,7 +146,8 @@ def _asking(state: State, account: CountedAccount | None, form: Form) -> Html:
     for box, (legend, label) in doubts(state, it).items():
         fields.append(ticks(form, box, legend, [("yes", label)], [], "checkbox"))
     if account is None:
-        hint = f"Fixed with the first release, for good{f', with the delta {state.delta:g}' if state.delta else ''}."
+        hint = f"Fixed with the first release, for good{f', with the delta {state.delta:g}' if state.delta else ''}. "
+        hint += f"About {4 * state.epsilon:g} for four releases like this one."
         label = "Budget: the epsilon of all releases of this table together"
         fields.append(entry(form, "budget", label, "", hint, inputmode="decimal"))
     key = element("input", type="hidden", name="key", value=f"{secrets.token_urlsafe(12)}-{state.mark}")
@@ -308,8 +312,8 @@ Files = dict[str, Callable[[], str | bytes]]
 """What makes the content of a file, by its path in the .zip of all."""
 
 ENDINGS = {
-    ".zip": "all files in one", ".json": "for bnpriv verify", ".html": "a page", ".md": "Markdown",
-    ".docx": "for Word", ".parquet": "the table",
+    "bnpriv.zip": "all files in one", "framework.zip": "the model", ".json": "for bnpriv verify",
+    ".html": "a page", ".md": "Markdown", ".docx": "for Word", ".parquet": "the table",
 }  # fmt: skip
 
 
@@ -364,11 +368,11 @@ def show_downloads(place: Place, state: State, form: Form) -> Html:
     found = ["all/bnpriv.zip", "all/framework.zip", *files(place, state)]
     heads = {"all": "Everything", "together": "All releases together"}
     heads |= {f"release-{k + 1}": f"Release {k + 1}: {asked.state.query}" for k, asked in enumerate(state.releases)}
-    parts: list[Html] = []
+    parts = [element("p", "Of the private table these files hold what was released, and nothing else of it.")]
     for folder, head in heads.items():
         paths = [Path(name) for name in found if name.startswith(f"{folder}/")]
-        links = [(element("a", path.name, href=f"/download/{path}", download=True), path.suffix) for path in paths]
-        items = [element("li", link, f" {ENDINGS.get(suffix, '')}") for link, suffix in links]
+        links = [(element("a", path.name, href=f"/download/{path}", download=True), path) for path in paths]
+        items = [element("li", link, f" {ENDINGS.get(path.suffix) or ENDINGS[path.name]}") for link, path in links]
         parts += [element("h2", name_text(head, 120)), element("ul", *items)] if items else []
     if state.releases and not any(name.endswith(".docx") for name in found):
         parts.append(element("p", 'Statements for Word need python-docx: pip install "bnpriv[docx]".'))

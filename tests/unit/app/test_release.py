@@ -73,7 +73,9 @@ def test_the_page_says_what_is_asked_and_costs_without_reading_the_table(hospita
     shown = said(hospital.get("release"))
     assert "count(days >= 8) of patients.parquet, with TightMechanism()" in shown
     assert "This release alone: epsilon 0.5. Odds move by at most 1.65 times (0.5 nats)" in shown
-    assert "Fixed with the first release, for good." in shown
+    assert "Fixed with the first release, for good. About 2 for four releases like this one." in shown
+    assert "Protected: The number of records with" in shown
+    assert "no single person" in shown
     refused = ask(hospital, 422, budget="2")
     assert 'id="ask-refusal"' in refused
     assert not Path(hospital.desk.place.ledger).exists()
