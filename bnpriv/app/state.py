@@ -194,7 +194,7 @@ def read_state(kept: Path) -> State:
 
 def _state(held: dict[str, Any]) -> State:
     hidden = {name: Hidden(**each) for name, each in held.pop("hidden", {}).items()}
-    releases = [Asked(key=each["key"], state=_state(each["state"])) for each in held.pop("releases", ())]
+    releases: list[Asked] = [Asked(key=each["key"], state=_state(each["state"])) for each in held.pop("releases", ())]
     plain: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in held.items()}
     made = State(**plain, hidden=hidden, releases=tuple(releases))
     usual = vars(State()).items()
