@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bnpriv.app.columns import known_of, names_of
-from bnpriv.app.forms import FieldError, Form, at, choice, entry, group, paragraphs, refusal, sending, shown, ticks
+from bnpriv.app.forms import Form, at, choice, entry, group, paragraphs, refusal, sending, shown, ticks
 from bnpriv.app.memory import declared, framework_at
 from bnpriv.app.state import Hidden, Place, State
 from bnpriv.digest import sha256
-from bnpriv.errors import BnprivError, ParameterError
+from bnpriv.errors import ParameterError
 from bnpriv.io.starter.files import ASK_BEHIND, ASK_SINGLE, ASK_THIS
 from bnpriv.render import html
 from bnpriv.render.as_html import block
@@ -136,19 +136,14 @@ def _check_answers(form: Form) -> None:
     from bnpriv.io.starter.files import answered_notion
     from bnpriv.io.starter.started import refuse_learning
 
-    field = ""
-
-    def yes(question: str) -> bool:
-        nonlocal field
-        field = QUESTIONS[question][0]
-        if form.text(field) not in ("yes", "no"):
-            raise ParameterError("this question decides", found="no answer", remedy="Answer yes or no.")
-        return form.text(field) == "yes"
-
-    try:
-        refuse_learning(answered_notion(yes), "a table", None)  # as the model would be refused later
-    except BnprivError as error:
-        raise FieldError(field, error) from error
+    for field, _ in QUESTIONS.values():
+        with at(field):
+            if form.text(field) not in ("yes", "no"):
+                raise ParameterError("this question decides", found="no answer", remedy="Answer yes or no.")
+            if form.text(field) == "yes" or field == "behind":
+                notion = answered_notion(lambda question: form.text(QUESTIONS[question][0]) == "yes")
+                refuse_learning(notion, "a table", None)  # as the model would be refused later
+                break
 
 
 # --------------------------------------------------------------------------------------------------

@@ -195,7 +195,9 @@ def read_state(kept: Path) -> State:
 def _state(held: dict[str, Any]) -> State:
     hidden = {name: Hidden(**each) for name, each in held.pop("hidden", {}).items()}
     releases = [Asked(key=each["key"], state=_state(each["state"])) for each in held.pop("releases", ())]
-    plain: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in held.items()}
+    plain: dict[str, Any] = {
+        name: tuple(cast("list[Any]", value)) if isinstance(value, list) else value for name, value in held.items()
+    }
     made = State(**plain, hidden=hidden, releases=tuple(releases))
     usual = vars(State()).items()
     if any(each is not None and not isinstance(getattr(made, name), type(each)) for name, each in usual):

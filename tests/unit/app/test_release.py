@@ -356,6 +356,13 @@ def test_a_ledger_on_a_server_is_shown_without_its_password(hospital: Page) -> N
     assert not [line for line in lines if "secret" in line]
 
 
+def test_a_copy_with_a_line_of_names_is_named_as_one(hospital: Page) -> None:
+    ready(hospital)
+    state = replace(hospital.desk.state, table="/tmp/a\nrm -r *-with-names.csv")
+    for lines in release.commands(hospital.desk.place, state):
+        assert lines[1] == "# a\\nrm -r *-with-names.csv: your table with a line of the names of its columns in front"
+
+
 def run(folder: Path, program: str, *, apart: bool) -> None:
     """Run a program of the downloads: in processes of its own, or each command here."""
     text = (folder / program).read_text("utf-8")
