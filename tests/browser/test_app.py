@@ -447,4 +447,5 @@ def test_every_page_has_its_landmarks_and_one_heading(finished: Visitor) -> None
         assert [each.text for each in current] == [finished.title], step
         filled = "return [...document.querySelectorAll('main :is(button, a)')].filter((e) => getComputedStyle(e)"
         filled += ".backgroundColor === getComputedStyle(e).borderTopColor).map((e) => e.textContent)"
-        assert len(finished.ask(filled)) == (step != "downloads"), (step, finished.ask(filled))
+        primary = finished.ask(filled)
+        assert len(primary) == 1 or (not primary and step in ("release", "downloads")), (step, primary)
