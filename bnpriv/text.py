@@ -261,16 +261,12 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(letter if _is_plain(letter) else _spelled(letter) for letter in text)
+    return "".join(letter if _is_plain(letter) else letter.encode("unicode_escape").decode("ascii") for letter in text)
 
 
 def _is_plain(letter: str) -> bool:
     # Space separators are no letters to isprintable(), apart from the space itself, but they do no harm.
     return letter.isprintable() or letter in JOINERS or unicodedata.category(letter) == "Zs"
-
-
-def _spelled(letter: str) -> str:
-    return letter.encode("unicode_escape").decode("ascii")
 
 
 def shorten(text: str, most: int = 40) -> str:

@@ -20,6 +20,7 @@ QUICK = frozenset(
         "meta/test_names.py",
         "meta/test_public_names.py",
         "meta/test_quick.py",
+        "unit/app/test_state.py",
         "unit/core/accounting/test_entries.py",
         "unit/io/test_framework_file.py",
         "unit/io/test_framework_fit.py",

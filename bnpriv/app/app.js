@@ -1,18 +1,14 @@
 "use strict";
 // Without this script every page works; with it long work shows that it goes on, and the strength follows the slider.
-for (const form of document.querySelectorAll("form")) {
-  form.addEventListener("submit", (event) => {
-    const large = [...form.querySelectorAll("input[type=file]")].find((each) => [...each.files].some((file) => file.size > 2 ** 30));
-    if (large) {
-      event.preventDefault();
-      large.setCustomValidity("At most 1 GiB: put the file into the folder of the shell, and choose it there.");
-      large.reportValidity();
-      return;
-    }
+for (const form of document.forms) {
+  form.addEventListener("submit", () => {
     form.querySelector(".waits").textContent = form.querySelector("button.go")?.dataset.waits ?? "Working ...";
     setTimeout(() => { for (const each of form.querySelectorAll("button")) each.disabled = true; }, 0);
   });
-  for (const each of form.querySelectorAll("input[type=file]")) each.addEventListener("change", () => each.setCustomValidity(""));
+}
+for (const each of document.querySelectorAll("input[type=file]")) {
+  const large = "At most 1 GiB: put the file into the folder of the shell, and choose it there.";
+  each.addEventListener("change", () => each.setCustomValidity(each.files[0]?.size > 2 ** 30 ? large : ""));
 }
 window.addEventListener("pageshow", () => {
   for (const each of document.querySelectorAll("button")) each.disabled = false;

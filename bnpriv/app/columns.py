@@ -19,6 +19,7 @@ from bnpriv.digest import sha256
 from bnpriv.errors import BnprivError, ParameterError
 from bnpriv.io.starter.codebook import Described, codebook_text, read_codebook, texts_listed, with_fact
 from bnpriv.io.starter.header import Header, first_line, is_text_file, looks_like_a_record, write_with_names
+from bnpriv.io.starter.learn import ExpertEdges
 from bnpriv.io.starter.started import Started, described_header, started
 from bnpriv.render import html
 from bnpriv.render.html import Html, element, join
@@ -76,7 +77,8 @@ def show_table(place: Place, state: State, form: Form) -> Html:
 def _found(state: State, known: Started) -> Html:
     """How many columns the table has; and what was found in the public one: what is left out and why, codes, dates."""
     lead = f"{Path(state.table).name} has {len(known.columns):,} columns; {len(known.ready):,} can be asked about: "
-    notes = element("ul", *(element("li", note) for note in known.notes))
+    wrote = known.notes if state.book else [each.replace("the codebook", "what you wrote") for each in known.notes]
+    notes = element("ul", *(element("li", each) for each in wrote))
     told = element("details", element("summary", "What was found"), notes, open=len(known.notes) < 9)
     return join(element("p", lead, html.names(known.ready), "."), told if known.notes else Html())
 
@@ -103,8 +105,7 @@ def take_table(place: Place, state: State, form: Form) -> State:
         remedy = "Write how many rows the table has, which is a public fact."
         records = whole("the number of records", 0 if count is None else count, remedy=remedy)
     new = replace(state, **held, records=records, names=form.text("names"))
-    header = _header(new, beside)
-    new = with_facts(place, new, all_of_them=False)
+    header, new = _header(new, beside), _with_facts(place, new, all_of_them=False)
     with at(beside["book"] if new.book else beside["table"]):
         known_of(replace(new, public=""))
     with at(beside["public"]):
@@ -159,7 +160,7 @@ def _known(
     paths: tuple[str, ...], names: tuple[str, ...], read_as: tuple[tuple[str, str], ...], stamps: object
 ) -> Started:
     table, public, codebook = (each or None for each in paths)
-    by_hand = {} if codebook and not public else None
+    by_hand: ExpertEdges | None = {} if codebook and not public else None
     return started(
         table, names=names or None, codebook=codebook, learn=public, edges=by_hand, read_as=dict(read_as), draws=0
     )
@@ -175,11 +176,7 @@ READ_IT_AS = {
     "id": "nothing: leave it out",
 }  # fmt: skip
 FACTS = {
-    "holds": (
-        "It may hold",
-        'Bounds, as 0, 90; or edges of bins, as 0, 18, 65, 90; or labels, as yes, no, "a, or b". '
-        "Where labels are numbers, read it as labels.",
-    ),
+    "holds": ("It may hold", 'Bounds 0, 90; edges of bins 0, 18, 65, 90; labels a, "b, or c".'),
     "shares": ("How frequent each bin or label is", "As 0.8, 0.2: for a model without a public table."),
     "codes": ("Numbers that mean a gap", "As 99, 999; or none."),
 }
@@ -193,7 +190,7 @@ def show_columns(place: Place, state: State, form: Form) -> Html:
     made: Mapping[str, Column] = declared(state).schema.columns if state.framework else {}
     if not form.problems:
         try:  # what was said of a column of this name in another table may not fit this one
-            with_facts(place, state)
+            _with_facts(place, state)
         except FieldError as wrong:
             form = form.refused(wrong)
     rows = [_column(form, state, known, k, name, made.get(name)) for k, name in enumerate(known.columns)]
@@ -221,7 +218,7 @@ def _column(form: Form, state: State, known: Started, k: int, name: str, made: C
         values = "the values in " if each.origin == known.public else ""
         why = f"{gap}. From {values}{each.origin}{', read as you said' if 'as' in said else ''}."
     because = element("span", why.replace("the codebook", book), class_="hint")
-    told = "As it looks in what is public, unless you say it."
+    told = "As public values look, unless you say it; labels that are numbers need it."
     reading = choice(form, f"as.{k}", "Read it as", READ_IT_AS.items(), said.get("as", ""), told)
     fields = (entry(form, f"{key}.{k}", label, said.get(key, ""), hint) for key, (label, hint) in FACTS.items())
     return element(
@@ -249,27 +246,21 @@ def take_columns(place: Place, state: State, form: Form) -> State:
     for k, name in enumerate(known.columns):
         old = state.facts.get(name, {})
         told[name] = {key: text for key in ("as", *FACTS) if (text := form.text(f"{key}.{k}", old.get(key, "")))}
-    new = with_facts(place, replace(state, facts={name: said for name, said in told.items() if said}))
+    new = _with_facts(place, replace(state, facts={name: said for name, said in told.items() if said}))
     try:
         known_of(new)
     except BnprivError:
         one = state
         for k, name in enumerate(known.columns):  # which one is it?
-            one = with_facts(place, replace(one, facts={**one.facts, name: told[name]}))
+            one = _with_facts(place, replace(one, facts={**one.facts, name: told[name]}))
             with at(f"{next(iter(told[name]), 'as')}.{k}"):
                 known_of(one)
     same = (new.codebook, new.read_as) == (state.codebook, state.read_as)
     return new if same else replace(new, framework="")
 
 
-def with_facts(place: Place, state: State, *, all_of_them: bool = True) -> State:
-    """The state with what was typed of the columns of its table, as a codebook and as other readings.
-
-    Raises
-    ------
-    FieldError
-        If something typed is no fact of its column; unless not all must be.
-    """
+def _with_facts(place: Place, state: State, *, all_of_them: bool = True) -> State:
+    """The state with what was typed of the columns of its table, as a codebook and readings; all, or what fits."""
     header, base, _ = described_header(state.table, names_of(state), state.book or None)
     typed, read_as, codebook = dict(base), dict[str, str](), state.book
     for k, name in enumerate(header.names):

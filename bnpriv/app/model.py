@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bnpriv.app.columns import known_of, names_of
-from bnpriv.app.forms import FieldError, Form, at, choice, entry, group, paragraphs, refusal, sending, shown, ticks
+from bnpriv.app.forms import Form, at, choice, entry, group, paragraphs, refusal, sending, shown, ticks
 from bnpriv.app.memory import declared, framework_at
 from bnpriv.app.state import Hidden, Place, State
 from bnpriv.digest import sha256
-from bnpriv.errors import BnprivError, ParameterError
+from bnpriv.errors import ParameterError
 from bnpriv.io.starter.files import ASK_BEHIND, ASK_SINGLE, ASK_THIS
 from bnpriv.render import html
 from bnpriv.render.as_html import block
@@ -21,7 +21,7 @@ from bnpriv.render.html import Html, element, join
 from bnpriv.text import name_text
 
 if TYPE_CHECKING:
-    from bnpriv.io.starter.learn import Edges
+    from bnpriv.io.starter.learn import ExpertEdges
     from bnpriv.io.starter.started import Started
     from bnpriv.lab.check_model import EdgeShown
 
@@ -80,11 +80,8 @@ def _protected(form: Form, k: int, name: str, known: Started, state: State) -> H
     on = str(k) in form.every("protect") if form.values else held is not None
     hidden = held or Hidden(property=usual, at_most=usual_distance(state.records or 1))
     # by their places: a text in a form may not hold all that a column may be called
-    place = {text: str(each) for each, text in enumerate(numbers)}
-    listed, written = (
-        zip(place.values(), numbers.values(), strict=True),
-        "" if hidden.property in place else hidden.property,
-    )
+    listed = [(str(place), words) for place, words in enumerate(numbers.values())]
+    picked = next((str(place) for place, text in enumerate(numbers) if text == hidden.property), "")
     box = element(
         "div",
         element("input", type="checkbox", name="protect", id=f"protect-{k}", value=str(k), checked=on),
@@ -94,8 +91,8 @@ def _protected(form: Form, k: int, name: str, known: Started, state: State) -> H
     more = element(
         "details",
         element("summary", "What of it, and how far apart"),
-        choice(form, f"property.{k}", f"What of {name_text(name)} is hidden", listed, place.get(hidden.property, "")),
-        entry(form, f"written.{k}", "In place of that, as a question", written, f"As {usual}"),
+        choice(form, f"property.{k}", f"What of {name_text(name)} is hidden", listed, picked),
+        entry(form, f"written.{k}", "In place of that", "" if picked else hidden.property, f"Written, as {usual}"),
         entry(form, f"apart.{k}", "How far apart, in records", hidden.at_most, inputmode="numeric"),
         open=on,
     )
@@ -115,8 +112,8 @@ def take_secret(place: Place, state: State, form: Form) -> State:
     for k, (name, column) in enumerate(known.ready.items()):
         if str(k) not in form.every("protect"):
             continue
-        numbers = {str(place): text for place, text in enumerate(properties_of(name, column))}
-        near, field = form.whole(f"apart.{k}"), f"written.{k}" if form.text(f"written.{k}") else f"property.{k}"
+        written, numbers = form.text(f"written.{k}"), dict(enumerate(properties_of(name, column)))
+        near, field = form.whole(f"apart.{k}"), f"written.{k}" if written else f"property.{k}"
         with at(f"apart.{k}"):
             if near is None or not 1 <= near <= records:
                 raise ParameterError(
@@ -125,7 +122,7 @@ def take_secret(place: Place, state: State, form: Form) -> State:
                     remedy="In doubt write one in a hundred of the records.",
                 )
         with at(field):
-            text = form.text(f"written.{k}") or numbers.get(form.text(f"property.{k}"), "")
+            text = written or numbers.get(form.whole(field) or 0, "")
             secret = hidden_number(name, text, near, Schema(records=records, columns=known.ready))
         hidden[name] = Hidden(property=str(secret.property), at_most=near)
     with at("protect"):
@@ -139,19 +136,14 @@ def _check_answers(form: Form) -> None:
     from bnpriv.io.starter.files import answered_notion
     from bnpriv.io.starter.started import refuse_learning
 
-    field = ""
-
-    def yes(question: str) -> bool:
-        nonlocal field
-        field = QUESTIONS[question][0]
-        if form.text(field) not in ("yes", "no"):
-            raise ParameterError("this question decides", found="no answer", remedy="Answer yes or no.")
-        return form.text(field) == "yes"
-
-    try:
-        refuse_learning(answered_notion(yes), "a table", None)  # as the model would be refused later
-    except BnprivError as error:
-        raise FieldError(field, error) from error
+    for field, _ in QUESTIONS.values():
+        with at(field):
+            if form.text(field) not in ("yes", "no"):
+                raise ParameterError("this question decides", found="no answer", remedy="Answer yes or no.")
+            if form.text(field) == "yes" or field == "behind":
+                notion = answered_notion(lambda question: form.text(QUESTIONS[question][0]) == "yes")
+                refuse_learning(notion, "a table", None)  # as the model would be refused later
+                break
 
 
 # --------------------------------------------------------------------------------------------------
@@ -221,7 +213,9 @@ def _seen(path: str) -> dict[tuple[str, str], EdgeShown]:
     return edges_shown(framework_at(path))
 
 
-def _table(state: State, known: Started, edges: Edges, seen: Mapping[tuple[str, str], EdgeShown], form: Form) -> Html:
+def _table(
+    state: State, known: Started, edges: ExpertEdges, seen: Mapping[tuple[str, str], EdgeShown], form: Form
+) -> Html:
     """Every edge with what the public table says of it, and its buttons."""
     rows: list[list[str]] = []
     for k, (edge, strength) in enumerate(edges.items()):
@@ -260,8 +254,8 @@ def _adding(state: State, known: Started, form: Form) -> Html:
         hint = "By how many times it can move odds, as 2. To change the strength of an edge add it again."
         last = entry(form, "strength", "How strong it can be", "2", hint, inputmode="decimal")
     above, below = choice(form, "above", "From", ends), choice(form, "below", "To", ends)
-    ends_ = element("div", above, below, class_="condition")
-    return _sending("add", "Add the edge", group("An edge of your own", ends_, last))
+    fields = group("An edge of your own", element("div", above, below, class_="condition"), last)
+    return _sending("add", "Add the edge", fields)
 
 
 def _quick(known: Started) -> bool:
@@ -284,8 +278,7 @@ def take_model(place: Place, state: State, form: Form) -> State:
         edges[edge] = None if state.public else form.number("strength")
     elif act in asked:
         what, edge = asked[act]
-        field = f"edge-{list(edges).index(edge)}"
-        turned = (edge[1], edge[0])
+        field, turned = f"edge-{list(edges).index(edge)}", (edge[1], edge[0])
         edges = {turned if each == edge else each: strength for each, strength in edges.items()}
         if what == "remove":
             del edges[turned]
@@ -302,7 +295,7 @@ def take_model(place: Place, state: State, form: Form) -> State:
     return _made(place, new, edges, field) if act == "learn" or _quick(known) else new
 
 
-def _made(place: Place, state: State, edges: Edges | None, field: str) -> State:
+def _made(place: Place, state: State, edges: ExpertEdges | None, field: str) -> State:
     """Make the model, and write its file; what is to be known of it is kept with it."""
     from bnpriv.core.secrets import Secret, apart
     from bnpriv.io.framework_text import write_framework

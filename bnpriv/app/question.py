@@ -49,9 +49,6 @@ WHATS = {
 }
 """What can be asked, and the text of the question, in which the fields stand that it uses."""
 
-COUNTED = ("histogram", "groups", "crosstab")
-"""Of these columns need hold no numbers."""
-
 COMPARISONS = {"==": "is", "!=": "is not", ">=": "is at least", ">": "is above", "<=": "is at most", "<": "is below"}
 CONDITIONS, MOST_OPTIONS, MOST_AGAIN = 4, 60, 8
 """Conditions that can be chosen; labels of a column that are listed; questions that can be taken again."""
@@ -128,11 +125,11 @@ def _subjects(schema: Schema) -> dict[str, tuple[str, Any, str]]:
     found: dict[str, tuple[str, Any, str]] = {}
     for k, (name, column) in enumerate(schema.columns.items()):
         labels = getattr(column, "categories", ())
-        if not 0 < len(labels) <= MOST_OPTIONS:
-            found[str(k)] = name, None, _said(schema, name)
-            continue
-        for n, label in enumerate(labels):
+        listed = labels if len(labels) <= MOST_OPTIONS else ()
+        for n, label in enumerate(listed):
             found[f"{k}.{n}"] = name, label, f"{visible(name)}: {visible(str(label))}"
+        if not listed:
+            found[str(k)] = name, None, _said(schema, name)
     return found
 
 
@@ -181,7 +178,7 @@ def _built(form: Form, schema: Schema) -> str:
     names = {str(k): name for k, name in enumerate(schema.columns)}
     for field in [each for each in ("column", "other") if each in used]:
         parts[field] = quoted(_picked(form, field, names))
-        if form.text("what") not in COUNTED:
+        if form.text("what") not in ("histogram", "groups", "crosstab"):  # those count, and need no numbers
             _fits(field, f"total({parts[field]})", schema)
     if "condition" in used:
         parts["condition"] = _condition(form, schema)

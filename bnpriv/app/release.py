@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bnpriv.app.columns import names_of
+from bnpriv.app.columns import WITH_NAMES, names_of
 from bnpriv.app.forms import Form, at, entry, refusal, sending, shown, ticks
 from bnpriv.app.memory import declared, framework_at, plan_at
 from bnpriv.app.state import Asked, Place, State, lacking, write_state
@@ -21,7 +21,7 @@ from bnpriv.errors import BnprivError, FileError, LedgerError, MissingExtraError
 from bnpriv.render import html
 from bnpriv.render.html import Html, element, join
 from bnpriv.services import service
-from bnpriv.text import by_times, call_text, command_text, name_text, upper_text
+from bnpriv.text import by_times, call_text, command_text, name_text, upper_text, visible
 
 if TYPE_CHECKING:
     from bnpriv.core.release import Release
@@ -111,8 +111,15 @@ def show_release(place: Place, state: State, form: Form) -> Html:
             again = [sending("release", back, button="Go back to the model of the last release")] * bool(state.releases)
             ask = join(ask, element("p", OTHER_MODEL), *again)
     wrong = [refusal(form.problems["ask"], "ask-refusal")] if "ask" in form.problems else []
+    if not state.releases:
+        return join(ask, *wrong)
     made = [_made(place, state, k) for k in reversed(range(len(state.releases)))]
-    return join(ask, *wrong, *([element("h2", "Released"), *made, _deciding(place, state, form)] if made else []))
+    released_ = join(element("h2", "Released"), *made, _deciding(place, state, form))
+    last = state.releases[-1].state
+    if wrong or any(getattr(last, each) != getattr(state, each) for each in ("query", "epsilon", "delta", "form")):
+        return join(ask, *wrong, released_)
+    more = element("summary", "Release it once more: other noise, and another charge")
+    return join(released_, element("details", more, ask))
 
 
 def _asking(state: State, account: CountedAccount | None, form: Form) -> Html:
@@ -301,7 +308,8 @@ Files = dict[str, Callable[[], str | bytes]]
 """What makes the content of a file, by its path in the .zip of all."""
 
 ENDINGS = {
-    ".json": "for bnpriv verify", ".html": "a page", ".md": "Markdown", ".docx": "for Word", ".parquet": "the table"
+    ".zip": "all files in one", ".json": "for bnpriv verify", ".html": "a page", ".md": "Markdown",
+    ".docx": "for Word", ".parquet": "the table",
 }  # fmt: skip
 
 
@@ -419,6 +427,9 @@ def commands(place: Place, state: State) -> tuple[list[str], list[str]]:
         init, started = start_texts(table, made, schema, hidden, edges=base.by_hand, read_as=read_as, **said)
         python[2:] = [f"{started}.to_file({made!r})", f"framework = bp.read_framework({made!r})"]
         shell, file = ([*shell, init], made) if init else (shell, file)
+    if table.endswith(WITH_NAMES):
+        for lines in (shell, python):
+            lines.insert(1, visible(f"# {table}: your table with a line of the names of its columns in front"))
     shell.append(command_text("bnpriv", "report", file))
     if account is not None:
         most = f"bp.types.Budget({budget!r}, {float(account.budget.delta)!r})"

@@ -28,8 +28,9 @@ from starlette.routing import Route
 from bnpriv.app import columns, model, question, release
 from bnpriv.app.forms import FieldError, Form, refusal
 from bnpriv.app.state import Place, State, folder_of, forget, lacking, on_disk, read_state, write_kept, write_state
-from bnpriv.app.uploads import MOST_BYTES, form_of
+from bnpriv.app.uploads import MOST_UPLOAD, form_of
 from bnpriv.errors import BnprivError, FileError
+from bnpriv.io.framework_file import read_framework
 from bnpriv.ledger.ledger import Ledger
 from bnpriv.ledger.store import ledger_file
 from bnpriv.paths import user_path
@@ -42,7 +43,7 @@ Take = Callable[[Place, State, Form], State]
 
 
 @dataclass(frozen=True)
-class Step:
+class RoadStep:
     """A page of the road: how it is called, what it shows, what becomes of what it sends, and where it goes then."""
 
     name: str
@@ -52,17 +53,17 @@ class Step:
     then: str
 
 
-STEPS: tuple[Step, ...] = (
-    Step("table", "Table", columns.show_table, columns.take_table, "columns"),
-    Step("columns", "Columns", columns.show_columns, columns.take_columns, "secret"),
-    Step("secret", "Secret", model.show_secret, model.take_secret, "model"),
-    Step("model", "Model", model.show_model, model.take_model, "model"),
-    Step("question", "Question", question.show_question, question.take_question, "question"),
-    Step("strength", "Strength", question.show_strength, question.take_strength, "release"),
-    Step("release", "Release", release.show_release, release.take_release, "release"),
-    Step("downloads", "Downloads", release.show_downloads, lambda place, state, form: state, "downloads"),
+ROAD: tuple[RoadStep, ...] = (
+    RoadStep("table", "Table", columns.show_table, columns.take_table, "columns"),
+    RoadStep("columns", "Columns", columns.show_columns, columns.take_columns, "secret"),
+    RoadStep("secret", "Secret", model.show_secret, model.take_secret, "model"),
+    RoadStep("model", "Model", model.show_model, model.take_model, "model"),
+    RoadStep("question", "Question", question.show_question, question.take_question, "question"),
+    RoadStep("strength", "Strength", question.show_strength, question.take_strength, "release"),
+    RoadStep("release", "Release", release.show_release, release.take_release, "release"),
+    RoadStep("downloads", "Downloads", release.show_downloads, lambda place, state, form: state, "downloads"),
 )
-BY_NAME = {step.name: step for step in STEPS}
+BY_NAME = {step.name: step for step in ROAD}
 
 HEADERS = {
     b"content-security-policy": b"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
@@ -81,10 +82,16 @@ class Desk:
     A state is frozen, so that who looks at a page does not wait for what another tab asked for.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, framework: Path | None = None) -> None:
         self.place = place
         self.state = read_state(place.kept)
         self._changing = threading.Lock()
+        if framework is not None:
+            read_framework(framework)
+            given = str(user_path(framework).resolve())
+            if self.state.framework != given:
+                old = self.state
+                self.keep(State(framework=given, given=True, table=old.table, releases=old.releases))
 
     def keep(self, state: State) -> None:
         """Take a new state, once it is on the disk."""
@@ -122,10 +129,10 @@ class Desk:
         return name if form.text("act") else step.then  # a button with an act stays on its page
 
 
-def whole_page(step: Step, state: State, body: Html, form: Form) -> Html:
+def whole_page(step: RoadStep, state: State, body: Html, form: Form) -> Html:
     """A page with the road above it, and what was refused before all else."""
     links: list[Html] = []
-    for each in STEPS:
+    for each in ROAD:
         if each is step or not lacking(state, each.name):
             here = "step" if each is step else None
             links.append(element("a", each.title, href=f"/{each.name}", aria_current=here))
@@ -152,7 +159,7 @@ def plain_page(title: str, said: Html | str, status: int = 200) -> Response:
     return HTMLResponse(bare_page(title, element("main", element("h1", title), told)), status)
 
 
-HEAD = Html(
+PAGE_HEAD = Html(
     '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
     '<meta name="color-scheme" content="light dark"><link rel="stylesheet" href="/static/app.css">'
     '<script src="/static/app.js" defer></script><link rel="icon" href="data:,">'
@@ -161,7 +168,7 @@ HEAD = Html(
 
 def bare_page(title: str, *body: str) -> Html:
     """A page with our style and script, which are files of the server."""
-    head = element("head", HEAD, element("title", f"{title} - bnpriv"))
+    head = element("head", PAGE_HEAD, element("title", f"{title} - bnpriv"))
     inner = element("body", element("div", *body, class_="bnpriv page app"))
     return Html(f"<!doctype html>\n{element('html', head, inner, lang='en')}\n")
 
@@ -222,7 +229,7 @@ class Guard:
 STATIC = {"app.css": "text/css", "app.js": "text/javascript"}
 
 
-def application(desk: Desk, *, token: str, port: int, most_bytes: int = MOST_BYTES) -> Guard:
+def application(desk: Desk, *, token: str, port: int, most_bytes: int = MOST_UPLOAD) -> Guard:
     """The application of one session."""
 
     def known(request: Request) -> str:
@@ -285,19 +292,6 @@ def application(desk: Desk, *, token: str, port: int, most_bytes: int = MOST_BYT
 # --------------------------------------------------------------------------------------------------
 
 
-def opened_desk(place: Place, framework: Path | None) -> Desk:
-    """The session of a folder, with a framework file that is given or the one it had."""
-    desk = Desk(place)
-    if framework is not None:
-        from bnpriv.io.framework_file import read_framework
-
-        read_framework(framework)
-        given, old = str(user_path(framework).resolve()), desk.state
-        if old.framework != given:
-            desk.keep(State(framework=given, given=True, table=old.table, releases=old.releases))
-    return desk
-
-
 def serve(framework: Path | None, ledger: str, port: int, *, told: Callable[[str], None], browser: bool = True) -> None:
     """Serve the page until Ctrl-C, or until its terminal or another program ends it.
 
@@ -322,7 +316,7 @@ def serve(framework: Path | None, ledger: str, port: int, *, told: Callable[[str
         end.callback(shutil.rmtree, uploads, ignore_errors=True)
         if (file := ledger_file(ledger)) is not None and file.exists():
             Ledger.open(ledger)  # what is no ledger is refused now, and not when something is to be charged
-        desk = opened_desk(Place(folder=Path.cwd(), kept=kept, uploads=uploads, ledger=ledger), framework)
+        desk = Desk(Place(folder=Path.cwd(), kept=kept, uploads=uploads, ledger=ledger), framework)
         listening = end.enter_context(bound(port))
         port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
         address = f"http://127.0.0.1:{port}/?token={token}"

@@ -39,87 +39,39 @@ class Hidden:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """One release that was asked for.
-
-    Parameters
-    ----------
-    key : str
-        Finds it in the ledger again, free of charge; and names what is kept of it.
-    state : State
-        What was chosen then, without releases; its framework file is kept as it was.
-    """
+    """A release that was asked for, as all was chosen then; its key finds it in the ledger again, free of charge."""
 
     key: str
-    state: State
+    state: State  # without releases; its framework file is kept as it was
 
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """What was chosen so far; nothing of it was computed from the private table.
-
-    Parameters
-    ----------
-    table, public, book : str
-        Paths; empty where none was chosen.
-    codebook : str
-        The codebook that was chosen, `book`, or one in the kept folder that holds what was typed too.
-    facts : mapping from str to mapping
-        What was typed of columns, by its field; of columns of other tables too, for who goes back to these.
-    names : str
-        The columns of a table without a line of names, with commas between.
-    records : int, optional
-        Number of rows, a public fact.
-    read_as : mapping from str to str
-        Columns of this table that are not read as what they look like.
-    hidden : mapping from str to Hidden
-        What must stay hidden, by its column.
-    edges : mapping from str to mapping from str to float or None
-        Edges by hand, by the column above and the one below, each with the strength that is stated; empty where they
-        are as they were found.
-    graphs : int
-        In how many resamples edges were looked for.
-    told : tuple of str
-        What is to be known of the model that was made.
-    framework : str
-        Path of the framework file; empty until there is one.
-    given : bool
-        Whether the framework file was there before, so that table, columns, secret and model are as it says.
-    query : str
-    epsilon, delta : float
-    mechanism : str
-        Empty takes the one that errs least.
-    queries : tuple of str
-        Asked before, the last one first.
-    form : str
-        What is released: "answer", or "table" for a whole private table.
-    decided : mapping from str to str
-        Who decided what, and why, as statements say it.
-    releases : tuple of Asked
-        Kept before they are charged.
-    """
+    """What was chosen so far, empty where nothing was; nothing of it was computed from the private table."""
 
     table: str = ""
     public: str = ""
-    book: str = ""
-    codebook: str = ""
-    facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
-    names: str = ""
+    book: str = ""  # the codebook that was chosen
+    codebook: str = ""  # that one, or one in the kept folder that holds what was typed too
+    facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])  # typed, by column
+    names: str = ""  # of a table without a line of names, with commas between
     records: int | None = None
     read_as: Mapping[str, str] = field(default_factory=dict[str, str])
     hidden: Mapping[str, Hidden] = field(default_factory=dict[str, Hidden])
+    # by hand, by the column above and the one below, with the strength that is stated; empty where as they were found
     edges: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict[str, Mapping[str, float | None]])
-    graphs: int = 1
-    told: tuple[str, ...] = ()
-    framework: str = ""
-    given: bool = False
+    graphs: int = 1  # resamples in which edges were looked for
+    told: tuple[str, ...] = ()  # what is to be known of the model that was made
+    framework: str = ""  # the path of its file
+    given: bool = False  # whether that was there before: then table, columns, secret and model are as it says
     query: str = ""
     epsilon: float = 1.0
     delta: float = 0.0
-    mechanism: str = ""
-    queries: tuple[str, ...] = ()
-    form: str = "answer"
-    decided: Mapping[str, str] = field(default_factory=dict[str, str])
-    releases: tuple[Asked, ...] = ()
+    mechanism: str = ""  # empty takes the one that errs least
+    queries: tuple[str, ...] = ()  # asked before, the last one first
+    form: str = "answer"  # what is released: that, or a whole private "table"
+    decided: Mapping[str, str] = field(default_factory=dict[str, str])  # who decided what, as statements say it
+    releases: tuple[Asked, ...] = ()  # kept before they are charged
 
     @property
     def mark(self) -> str:
@@ -134,19 +86,7 @@ class State:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where the files lie.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the shell was; the tables in it can be chosen.
-    kept : Path
-        Folder of the session, for nobody else: the state, and the framework that is made.
-    uploads : Path
-        Folder for what is handed over by the page; it goes with the server.
-    ledger : str
-        A file, or the URL of a database.
-    """
+    """Where the files lie: tables that can be chosen, what only this session reads, what is handed over, the ledger."""
 
     folder: Path
     kept: Path
@@ -176,17 +116,14 @@ class Place:
         known = self.listed(endings)
         if name not in known:
             near = closest(name, known)
-            raise FileError(
-                "a file is one of those in the folder where the shell was",
-                found="another name",
-                remedy=f"Choose {near!r}." if near else "Choose one from the list, or hand one over.",
-            )
+            remedy = f"Choose {near!r}." if near else "Choose one from the list, or hand one over."
+            raise FileError("a file is one of those in the folder where the shell was", found="another", remedy=remedy)
         return str(self.folder.resolve() / name)
 
     def handed(self, state: State) -> set[Path]:
         """The files that were handed over and are still chosen, by a release too."""
-        texts = [text for each in (state, *(one.state for one in state.releases)) for text in vars(each).values()]
-        paths = {Path(text) for text in texts if isinstance(text, str) and text}
+        held = (state, *(each.state for each in state.releases))
+        paths = {Path(getattr(each, name)) for each in held for name in PATHS}
         return {path for path in paths if path.is_relative_to(self.uploads)}
 
 
@@ -206,11 +143,9 @@ def on_disk() -> Generator[None]:
     try:
         yield
     except OSError as error:
-        raise FileError(
-            "the session needs a folder that can be written, with room",
-            found=error.strerror or "an error of the disk",
-            remedy="Make room, or start bnpriv serve with --ledger in another folder.",
-        ) from None
+        required, found = "the session needs a folder that can be written, with room", error.strerror or "an error"
+        remedy = "Make room, or start bnpriv serve with --ledger in another folder."
+        raise FileError(required, found=found, remedy=remedy) from None
 
 
 def forget(paths: Iterable[Path]) -> None:
@@ -252,22 +187,20 @@ def read_state(kept: Path) -> State:
             raise ValueError
         state = _state(held)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise FileError(
-            f"{path}: the state of a session must be as it was written",
-            found="something else",
-            remedy="Remove the file; what was charged stays in the ledger.",
-        ) from None
+        required, remedy = "must be as it was written", "Remove the file; what was charged stays in the ledger."
+        raise FileError(f"{path}: the state {required}", found="something else", remedy=remedy) from None
     return replace(state, **{name: "" for name in PATHS if not os.path.isfile(getattr(state, name))})
 
 
 def _state(held: dict[str, Any]) -> State:
     hidden = {name: Hidden(**each) for name, each in held.pop("hidden", {}).items()}
-    releases = [Asked(**{**each, "state": _state(each["state"])}) for each in held.pop("releases", ())]
-    plain: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in held.items()}
+    releases = [Asked(key=each["key"], state=_state(each["state"])) for each in held.pop("releases", ())]
+    plain: dict[str, Any] = {
+        name: tuple(cast("list[Any]", value)) if isinstance(value, list) else value for name, value in held.items()
+    }
     made = State(**plain, hidden=hidden, releases=tuple(releases))
-    if any(
-        not isinstance(getattr(made, name), type(usual)) for name, usual in vars(State()).items() if usual is not None
-    ):
+    usual = vars(State()).items()
+    if any(each is not None and not isinstance(getattr(made, name), type(each)) for name, each in usual):
         raise TypeError
     return made
 

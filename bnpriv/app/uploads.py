@@ -18,7 +18,7 @@ from bnpriv.app.forms import Form
 from bnpriv.app.state import CODEBOOKS, TABLES, forget, on_disk
 from bnpriv.errors import BnprivError, FileError
 
-MOST_BYTES = 2**30
+MOST_UPLOAD = 2**30
 """Of all that a form with files holds; a larger table is chosen from the folder, where it is not copied."""
 
 MOST_TEXT = 2**20
@@ -34,39 +34,45 @@ class _Sent:
         self.values: dict[str, list[str]] = {}
         self.files: dict[str, Path] = {}
         self.problems: dict[str, BnprivError] = {}
-        self._name, self._headers, self._size, self._whole = "", [b""], 0, False
+        self._name, self._size, self._whole = "", 0, False
+        self._headers: list[bytes] = []
         self._sink: Any = io.BytesIO()
         self._parser: MultipartParser | None = None
         if kind == b"multipart/form-data":
-            with self.noting():
+            with self._noting():
                 self._parser = MultipartParser(told.get(b"boundary", b""), self._events())
         self._most = most if self._parser else MOST_TEXT
 
     @contextmanager
-    def noting(self) -> Generator[None]:
-        """Keep what is refused, with the field that it is of."""
+    def _noting(self) -> Generator[None]:
+        """Keep what is refused with the field that it is of, and remove the files."""
         try:
             with on_disk():
                 yield
-        except FormParserError:
-            self.problems[""] = FileError("a form must be whole", found="a part of one", remedy="Send it again.")
-        except BnprivError as error:
-            self.problems[self._name] = error
+        except (FormParserError, BnprivError) as error:
+            field = self._name if isinstance(error, BnprivError) else ""
+            whole = FileError("a form must be whole", found="a part of one", remedy="Send it again.")
+            self.problems[field] = error if isinstance(error, BnprivError) else whole
+            self.drop()
 
     def take(self, chunk: bytes) -> None:
-        """Take a piece."""
+        """Take a piece; none once something was refused."""
         self._size += len(chunk)
-        if self._size > self._most:
-            raise too_large(self._most)
-        (self._parser or self._sink).write(chunk)
+        with self._noting():
+            if self._size > self._most and not self.problems:
+                raise too_large(self._most)
+            if not self.problems:
+                (self._parser or self._sink).write(chunk)
 
-    def end(self) -> None:
-        """See that all came."""
-        if not self._parser:
-            for name, value in parse_qsl(self._sink.getvalue().decode("utf-8", "replace"), keep_blank_values=True):
-                self.values.setdefault(name, []).append(value)
-        elif not self._whole:
-            raise FormParserError
+    def form(self) -> Form:
+        """What was sent, if all of it came."""
+        with self._noting():
+            if self._parser and not self._whole and not self.problems:
+                raise FormParserError
+        body = b"" if self._parser or self.problems else self._sink.getvalue()
+        for name, value in parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True):
+            self.values.setdefault(name, []).append(value)
+        return Form(values=self.values, files=self.files, problems=self.problems)
 
     def drop(self) -> None:
         """Remove the files."""
@@ -79,18 +85,16 @@ class _Sent:
         """What is done with each thing that the parser finds."""
 
         def began() -> None:
-            self._headers = []
-
-        def header_began() -> None:
             self._headers.append(b"")
 
         def header(data: bytes, start: int, end: int) -> None:
             self._headers[-1] += data[start:end]
 
         def headed() -> None:
-            told = next((each for each in self._headers if each.lower().startswith(b"content-disposition")), b"")
-            options = parse_options_header(told)[1]
+            told = [each for each in self._headers if each.lower().startswith(b"content-disposition")]
+            options = parse_options_header(b"".join(told))[1]
             self._name, self._sink = options.get(b"name", b"").decode("utf-8", "replace"), io.BytesIO()
+            self._headers = []
             if options.get(b"filename"):
                 given = options[b"filename"].decode("utf-8", "replace")
                 path = self.files[self._name] = self.folder / secrets.token_hex(8) / safe_name(given)
@@ -110,18 +114,15 @@ class _Sent:
         def ended() -> None:
             self._whole = True
 
-        calls = {"part_begin": began, "header_begin": header_began, "header_field": header, "header_value": header}
-        calls |= {"headers_finished": headed, "part_data": part, "part_end": part_ended, "end": ended}
+        calls = {"header_begin": began, "header_field": header, "header_value": header, "headers_finished": headed}
+        calls |= {"part_data": part, "part_end": part_ended, "end": ended}
         return {f"on_{event}": call for event, call in calls.items()}
 
 
 def too_large(most: int) -> FileError:
     """What is said of too much."""
-    return FileError(
-        f"what is handed over has at most {most // 2**20:,} MiB",
-        found="more",
-        remedy="Put the file into the folder where the shell was, and choose it there: it is not copied then.",
-    )
+    remedy = "Put the file into the folder where the shell was, and choose it there: it is not copied then."
+    return FileError(f"what is handed over has at most {most // 2**20:,} MiB", found="more", remedy=remedy)
 
 
 def safe_name(given: str) -> str:
@@ -138,7 +139,7 @@ def safe_name(given: str) -> str:
     return (plain if plain.strip("_") else "table") + kept
 
 
-async def form_of(stream: AsyncIterator[bytes], content_type: str, folder: Path, most: int = MOST_BYTES) -> Form:
+async def form_of(stream: AsyncIterator[bytes], content_type: str, folder: Path, most: int = MOST_UPLOAD) -> Form:
     """What a form sent, its files in the folder; of one that is refused what its field is told, and no file.
 
     That one is read to its end as well: a browser that is cut off while it sends shows no answer.
@@ -146,15 +147,8 @@ async def form_of(stream: AsyncIterator[bytes], content_type: str, folder: Path,
     sent = _Sent(content_type, folder, most)
     try:
         async for chunk in stream:
-            if not sent.problems:
-                with sent.noting():
-                    sent.take(chunk)
-        if not sent.problems:
-            with sent.noting():
-                sent.end()
+            sent.take(chunk)
+        return sent.form()
     except BaseException:  # whoever sent it went away
         sent.drop()
         raise
-    if sent.problems:
-        sent.drop()
-    return Form(values=sent.values, files=sent.files, problems=sent.problems)

@@ -99,10 +99,8 @@ class Real:
                 remedy="Measure the column in a smaller unit.",
             )
 
-    @property
-    def whole(self) -> bool:
-        """Whether values are rounded to whole numbers: never here."""
-        return False
+    whole = False
+    """Whether values are rounded to whole numbers: never here."""
 
     @property
     def grid(self) -> Fraction:
@@ -183,25 +181,19 @@ class Integer:
         missing = missing if missing == NOT_COUNTED else int(missing)
         vars(self).update(lower=int(lower), upper=int(upper), missing=missing)
 
-    @property
-    def whole(self) -> bool:
-        """Whether values are rounded to whole numbers: always here."""
-        return True
+    whole = True
+    """Whether values are rounded to whole numbers: always here."""
 
-    @property
-    def rate(self) -> float:
-        """Grid steps per unit: one."""
-        return 1.0
+    rate = 1.0
+    """Grid steps per unit: one."""
 
     @property
     def steps(self) -> int:
         """The number of steps of width 1 between the bounds."""
         return self.upper - self.lower
 
-    @property
-    def grid(self) -> Fraction:
-        """The exact width of one step: one."""
-        return Fraction(1)
+    grid = Fraction(1)
+    """The exact width of one step: one."""
 
     @property
     def origin(self) -> Fraction:

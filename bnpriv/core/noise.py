@@ -610,10 +610,8 @@ class Scaled:
         """The noise with the scale of each output divided by a power of two."""
         return type(self)(self.scale, self.dimension, products(self.weights, weights))
 
-    @property
-    def free_numbers(self) -> int:
-        """One: the scale."""
-        return 1
+    free_numbers = 1
+    """One: the scale."""
 
 
 class _Continuous(Scaled):
@@ -910,10 +908,8 @@ class NoNoise:
         """The same: there is nothing to divide."""
         return self
 
-    @property
-    def free_numbers(self) -> int:
-        """One: the scale, which is 0."""
-        return 1
+    free_numbers = 1
+    """One: the scale, which is 0."""
 
     def accounted_noise(self) -> None:
         """None: there is no noise to charge for."""

@@ -384,10 +384,8 @@ class ValuesApart:
     farthest: float
     is_point = True
 
-    @property
-    def first(self) -> str:
-        """Any value."""
-        return "a value"
+    first = "a value"
+    """Any value."""
 
     @property
     def second(self) -> str:

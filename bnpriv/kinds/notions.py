@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from bnpriv.core.distributions import Atoms, Normal
@@ -101,14 +102,10 @@ def _networks(framework: DistributionPrivacy) -> tuple[Network, ...]:
     return tuple(side for pair in framework.pairs for side in pair if not isinstance(side, (Atoms, Normal)))
 
 
-def _models_text(framework: DistributionPrivacy) -> str:
-    return framework.models_text
-
-
 DISTRIBUTION_NOTION = PrivacyNotion(
     secret_text="the distribution that the table comes from",
     networks=_networks,
-    models_text=_models_text,
+    models_text=attrgetter("models_text"),
     stored="bnpriv.mechanisms.serialize:stored_pairs",
     laws="bnpriv.kinds.pairs_of_laws:laws_of_pairs",
     subject="bnpriv.kinds.report_target:pairs_subject",

@@ -536,7 +536,8 @@ class Session(Uncopied, Shown):
             If error or probability is out of range.
         """
         with progress("looking for the least epsilon"):
-            return self._asked(self._chooser, query, _accuracy(error, probability), delta, mechanism)
+            chooser = Chooser(accountant=self.accountant, budget=self._account.budget)
+            return self._asked(chooser, query, _accuracy(error, probability), delta, mechanism)
 
     def what_if(
         self,
@@ -798,10 +799,6 @@ class Session(Uncopied, Shown):
             return made
         require_writable(target, read_files(self.data, target))
         return replace(made, table=made.to_parquet(target))
-
-    @property
-    def _chooser(self) -> Chooser:
-        return Chooser(accountant=self.accountant, budget=self._account.budget)
 
     def _spent(self, accountant: Accountant) -> Fraction:
         return spent_of(accountant, self._account.budget)

@@ -596,7 +596,7 @@ class BudgetSplit(Shown):
     @property
     def document(self) -> Document:
         """Return what each question gets."""
-        many, few = sum(map(len, self.questions)), len(self.left_out)
+        many, few, stacked = sum(map(len, self.questions)), len(self.left_out), self.stacked
         out = f"; {few:,} {'is' if few == 1 else 'are'} left out, as {'its answer' if few == 1 else 'their answers'} "
         out = f"{out}would be useless" if few else ""
         return Document(
@@ -609,7 +609,7 @@ class BudgetSplit(Shown):
             facts=(
                 self.error_fact(self.error),
                 fact("Sum of the epsilons alone", upper_text(self.alone)),
-                fact("What to stack", *(self._stacks() or ("nothing",))),
+                fact("What to stack", *([(Code(f"stack({', '.join(asked)})"),) for asked in stacked] or ("nothing",))),
                 *([fact("Left out", *self._left_out())] if few else []),
                 *self._could_be_useful(),
                 *([fact("Not used", self.unspent)] if self.unspent else []),
@@ -672,9 +672,6 @@ class BudgetSplit(Shown):
             return ""
         equal = upper_percent(self.equal_error)
         return f"If each got an equal part as an epsilon of its own, the summed error would be {equal} of the ranges."
-
-    def _stacks(self) -> list[tuple[Inline, ...]]:
-        return [(Code(f"stack({', '.join(asked)})"),) for asked in self.stacked]
 
     def releases_table(self, caption: str = "In the order in which they were asked") -> Table:
         """Return what each release costs, and how much it errs."""

@@ -162,7 +162,9 @@ class LedgerStore(Uncopied):
             try:
                 return attempt(start + self.patience)
             except Exception as error:
-                cut = _signal_behind(error)
+                cut: BaseException | None = error
+                while isinstance(cut, Exception):  # an error of who was cut short hides what a signal's handler raised
+                    cut = cut.__context__
                 if cut is not None:
                     raise cut from None
                 if isinstance(error, UnicodeDecodeError):  # what a database takes for text
@@ -506,13 +508,6 @@ def _commit(connection: Connection, until: float) -> None:
                 raise
         else:
             return
-
-
-def _signal_behind(error: BaseException | None) -> BaseException | None:
-    """Return what a handler of a signal raised, where an error of who was cut short has taken its place."""
-    while isinstance(error, Exception):
-        error = error.__context__
-    return error
 
 
 def _is_locked(error: Exception) -> bool:

@@ -392,14 +392,7 @@ class LedgerRow:
 
     def to_json(self) -> Json:
         """Return it as plain values."""
-        return {
-            "chain": self.chain,
-            "sequence": self.sequence,
-            "kind": self.kind,
-            "payload": json.loads(self.payload),
-            "previous": self.previous,
-            "hash": self.hash,
-        }
+        return {**vars(self), "payload": json.loads(self.payload)}
 
 
 def canonical(value: object) -> str:
@@ -585,19 +578,15 @@ def require_version(connection: Connection) -> None:
     version = _version(connection)
     if version == LEDGER_VERSION:
         return
-    if version > LEDGER_VERSION:
-        raise LedgerError(
-            f"the form of a ledger must be of version {LEDGER_VERSION}",
-            found=f"version {shown(version)}, which is newer",
-            remedy="Install the version of bnpriv that wrote it, or a later one.",
-        )
-    if version in MIGRATIONS:
-        raise LedgerError(
-            f"the form of a ledger must be of version {LEDGER_VERSION}",
-            found=f"version {shown(version)}, which is older",
-            remedy="Keep a copy, see that nobody else uses it, and open it once with Ledger.open(..., upgrade=True).",
-        )
-    raise changed("a version that never was")
+    newer = version > LEDGER_VERSION
+    if not newer and version not in MIGRATIONS:
+        raise changed("a version that never was")
+    upgrade = "Keep a copy, see that nobody else uses it, and open it once with Ledger.open(..., upgrade=True)."
+    raise LedgerError(
+        f"the form of a ledger must be of version {LEDGER_VERSION}",
+        found=f"version {shown(version)}, which is {'newer' if newer else 'older'}",
+        remedy="Install the version of bnpriv that wrote it, or a later one." if newer else upgrade,
+    )
 
 
 def migrate(connection: Connection) -> None:
@@ -634,17 +623,7 @@ def rows_of(connection: Connection, chain: int, start: int = 0) -> list[LedgerRo
     """Return the rows of a chain from a place on, in order; nothing is checked."""
     _, _, entries = _tables()
     query = entries.select().where(entries.c.chain == chain, entries.c.sequence >= start).order_by(entries.c.sequence)
-    return [
-        LedgerRow(
-            chain=row.chain,
-            sequence=row.sequence,
-            kind=row.kind,
-            payload=row.payload,
-            previous=row.previous,
-            hash=row.hash,
-        )
-        for row in connection.execute(query)
-    ]
+    return [LedgerRow(**row) for row in connection.execute(query).mappings()]
 
 
 def chain_state(connection: Connection, chain: int, *, lock: bool = False) -> tuple[int, str]:

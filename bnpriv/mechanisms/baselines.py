@@ -266,7 +266,8 @@ class _HidesRecords:
         if size >= schema.records:
             return Promise(epsilon, f"{hidden}, and with them every property of the table.")
         most = _of_all_records(framework, query, noise, epsilon, delta)
-        told = _told(framework, query, noise, delta, most)
+        known = isinstance(noise, (Laplace, Gaussian))
+        told = told_of_counts(framework, query, noise, delta, most) if known else None
         if told is None or not told.epsilon < most:
             text = "it does not protect properties of the table: all that follows for the secrets is said above."
             return Promise(most, f"{hidden}; {text}")
@@ -399,13 +400,6 @@ def _group(size: int, schema: Schema) -> str:
     if size >= schema.records:
         return "all records together"
     return "one record" if size == 1 else f"any {size:,} records"
-
-
-def _told(framework: Framework, query: Query, noise: Noise, delta: float, most: float) -> ToldOfCounts | None:
-    """Return what follows from the model for secrets that are numbers of records; None where nothing does."""
-    if not isinstance(noise, (Laplace, Gaussian)):
-        return None
-    return told_of_counts(framework, query, noise, delta, most)
 
 
 def _of_all_records(framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> float:

@@ -87,12 +87,8 @@ def tally(data: object, name: str, column: Column, dialect: Dialect = PLAIN) -> 
     return sum(over_partitions(data, partial(_part, name, column, dialect)), ColumnTally(frozenset()))
 
 
-def table_names(data: object, separator: str = ",") -> list[str]:
-    """Return the names of the columns of a table, as the table gives them."""
-    return list(over_partitions(data, partial(_names, separator))[0])
-
-
 def _names(separator: str, data: object) -> list[str]:
+    """Return the names of the columns of a table, as the table gives them."""
     with source(data, (), separator) as (_, names):
         return list(names)
 
@@ -382,7 +378,7 @@ def check_data(declared: object, data: object) -> DataCheck:
 
 def _checked(schema: Schema, data: object) -> DataCheck:
     dialect = dialect_of(schema)
-    names = Counter(table_names(data, dialect.separator))
+    names = Counter(over_partitions(data, partial(_names, dialect.separator))[0])
     found: list[Finding] = []
     kinds: dict[str, str] = {}
     rows = row_count((), data, dialect.separator)

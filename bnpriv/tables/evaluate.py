@@ -815,10 +815,8 @@ def _canonical(columns: Mapping[str, Column], data: object, dialect: Dialect) ->
 
     with opened(data, columns, doubles=True, dialect=dialect) as frame:
         clean = cleaned(frame, columns)
-        constant, values = (
-            constants(frame.implementation),
-            {f"c{k}": column for k, column in enumerate(columns.values())},
-        )
+        constant = constants(frame.implementation)
+        values = {f"c{k}": column for k, column in enumerate(columns.values())}
         selected = [
             nw.col(name) if isinstance(column, Categorical) else grid_steps(nw.col(name), column, constant).alias(name)
             for name, column in values.items()

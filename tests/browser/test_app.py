@@ -152,11 +152,11 @@ def test_the_slider_moves_the_belief_and_is_not_kept_before_it_is_sent(driver, h
     hospital_to_release(visitor)
     visitor.open("strength")
     before = visitor.field("said").text
-    visitor.reach(visitor.field("slide"))
+    visitor.reach(visitor.field("slider"))
     visitor.type(*[driver_key("LEFT")] * 5)
     visitor.wait(lambda: "odds" in visitor.field("said").text and visitor.field("said").text != before, "a belief")
     assert float(visitor.field("epsilon").get_attribute("value")) < 0.5
-    assert visitor.field("slide").get_attribute("aria-valuetext").startswith("epsilon 0.")
+    assert visitor.field("slider").get_attribute("aria-valuetext").startswith("epsilon 0.")
     assert visitor.field("said").get_attribute("role") == "status"
     visitor.open("strength")
     assert visitor.field("said").text == before
@@ -337,7 +337,7 @@ def test_back_forward_and_reload_lose_nothing_and_charge_nothing(finished: Visit
     driver = finished.driver
     filled = (
         "return [...document.querySelectorAll('main :is(input, select)')].filter((e) => e.type !== 'hidden' && "
-        "e.id !== 'slide').map((e) => [e.id, e.value, Boolean(e.checked)])"
+        "e.id !== 'slider').map((e) => [e.id, e.value, Boolean(e.checked)])"
     )
 
     def seen() -> tuple[str, object]:

@@ -268,10 +268,6 @@ def laplace_excess(shift: FloatArray, epsilon: FloatArray) -> FloatArray:
 
 
 # --------------------------------------------------------------------------------------------------
-# Influence: what columns tell about a protected attribute.
-# --------------------------------------------------------------------------------------------------
-
-# --------------------------------------------------------------------------------------------------
 # The max-influence of a set of columns on a protected attribute, as one value for every kind of network.
 #
 # What differs from kind to kind of network is asked of its `bnpriv.kind.NetworkKind`.

@@ -32,10 +32,6 @@ if TYPE_CHECKING:
     from bnpriv.core.frameworks.question import Framework
 
 # --------------------------------------------------------------------------------------------------
-# The search for the set of queried columns that noise should hide, while a quilt shields the rest.
-# --------------------------------------------------------------------------------------------------
-
-# --------------------------------------------------------------------------------------------------
 # Scales of noise that quilts leave, and the best of them for every model and pair of secrets.
 # --------------------------------------------------------------------------------------------------
 

@@ -586,10 +586,8 @@ class DiscreteNetwork(FiniteMethods):
             {name: table[min(model, len(table) - 1)] for name, table in weights.items()} for model in range(self.models)
         )
 
-    @property
-    def kind_text(self) -> str:
-        """The kind of network, with its article."""
-        return "a discrete network"
+    kind_text = "a discrete network"
+    """The kind of network, with its article."""
 
     def laws(self, attribute: str) -> tuple[FloatArray, ...]:
         """The log table of an attribute, with an axis for models."""
@@ -790,15 +788,11 @@ class IntervalNetwork(FiniteMethods):
         missing = network.missing if isinstance(network, IntervalNetwork) else ()
         return replace(found, reading=network.reading, missing=missing, around_it=(network, width))
 
-    @property
-    def models(self) -> int:
-        """One: bounds hold for all members at once and are given once."""
-        return 1
+    models = 1
+    """One: bounds hold for all members at once and are given once."""
 
-    @property
-    def posterior_draws(self) -> None:
-        """None: nothing was drawn."""
-        return None
+    posterior_draws = None
+    """None: nothing was drawn."""
 
     @property
     def models_text(self) -> str:
@@ -811,10 +805,8 @@ class IntervalNetwork(FiniteMethods):
         """The tables as they were declared, with NaN in rows without data, for files; empty if there are none."""
         return () if self.with_gaps is None else (self.with_gaps,)
 
-    @property
-    def kind_text(self) -> str:
-        """The kind of network, with its article."""
-        return "a network given by intervals"
+    kind_text = "a network given by intervals"
+    """The kind of network, with its article."""
 
     def laws(self, attribute: str) -> tuple[FloatArray, ...]:
         """The lower and upper ends of the table of an attribute, with an axis for models."""

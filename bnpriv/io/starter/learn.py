@@ -54,7 +54,7 @@ def learned(
     values: Mapping[str, PublicValues],
     *,
     public: str,
-    edges: str | Edges | None = None,
+    edges: str | ExpertEdges | None = None,
     protect: Sequence[str] = (),
     draws: int = LEARNED_MODELS,
     graphs: int = 1,
@@ -152,7 +152,7 @@ def _resamples(table: pd.DataFrame, count: int) -> Iterator[pd.DataFrame]:
 Strengths = Mapping[tuple[str, str], float]
 """The strength of each edge, from the column above to the one below."""
 
-Edges = Mapping[tuple[str, str], float | None]
+ExpertEdges = Mapping[tuple[str, str], float | None]
 """Edges by hand, whatever their columns are called, each with the strength that it states, or None."""
 
 
@@ -327,7 +327,7 @@ def _searched(table: object) -> dict[str, list[str]]:
     return parents
 
 
-def _parents(edges: str | Edges, names: Sequence[str]) -> dict[str, list[str]]:
+def _parents(edges: str | ExpertEdges, names: Sequence[str]) -> dict[str, list[str]]:
     """Return the parents that an expert's edges declare."""
     if not isinstance(edges, str) and any(own is not None for own in edges.values()):
         raise ParameterError(
@@ -357,7 +357,9 @@ def _ends(edges: str | Iterable[tuple[str, str]], names: Sequence[str]) -> Itera
         yield ends[0], ends[1]
 
 
-def strengths_of(edges: str | Edges, strength: float | None, names: Sequence[str]) -> dict[tuple[str, str], float]:
+def strengths_of(
+    edges: str | ExpertEdges, strength: float | None, names: Sequence[str]
+) -> dict[tuple[str, str], float]:
     """Return the strength of each edge that somebody states.
 
     Parameters
@@ -397,7 +399,7 @@ def strengths_of(edges: str | Edges, strength: float | None, names: Sequence[str
 
 
 def _with_own_strengths(
-    edges: str | Edges, names: Sequence[str]
+    edges: str | ExpertEdges, names: Sequence[str]
 ) -> Iterator[tuple[str | list[tuple[str, str]], str | float | None]]:
     """Yield edges, each with the strength that stands beside it."""
     if not isinstance(edges, str):

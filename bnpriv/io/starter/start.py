@@ -19,7 +19,7 @@ from bnpriv.core.secrets import Secret, apart
 from bnpriv.errors import FewRecordsWarning, FoundInPublicWarning, FrameworkError, ParameterError
 from bnpriv.io.networks.files import read_network
 from bnpriv.io.query_text import parse_query
-from bnpriv.io.starter.learn import LEARNED_MODELS, Edges, check_protected
+from bnpriv.io.starter.learn import LEARNED_MODELS, ExpertEdges, check_protected
 from bnpriv.io.starter.public import OTHER_LABELS
 from bnpriv.io.starter.started import Started, StartedNotion, level_of, started
 from bnpriv.tables.evaluate import require_answerable
@@ -41,7 +41,7 @@ def start(
     notion: StartedNotion = "dataset",
     codebook: str | os.PathLike[str] | None = None,
     names: Sequence[str] | None = None,
-    edges: str | Edges | None = None,
+    edges: str | ExpertEdges | None = None,
     strength: float | None = None,
     draws: int = LEARNED_MODELS,
     graphs: int = 1,

@@ -21,7 +21,7 @@ from bnpriv.io.starter.codebook import Described, KnownColumn, choice, node_stat
 from bnpriv.io.starter.header import Header, first_line, header_of, is_text_file, looks_like_a_record, shares_names
 from bnpriv.io.starter.learn import (
     LEARNED_MODELS,
-    Edges,
+    ExpertEdges,
     Strengths,
     check_protected,
     learned,
@@ -186,7 +186,7 @@ def started(
     public: object = None,
     learn: object = None,
     network: DiscreteNetwork | None = None,
-    edges: str | Edges | None = None,
+    edges: str | ExpertEdges | None = None,
     strength: float | None = None,
     draws: int = LEARNED_MODELS,
     graphs: int = 1,
@@ -403,7 +403,7 @@ def _nodes(columns: Mapping[str, KnownColumn], left_out: Mapping[str, str]) -> l
     return nodes
 
 
-def refuse_learning(notion: str, learn: object, edges: str | Edges | None, public: object = None) -> None:
+def refuse_learning(notion: str, learn: object, edges: str | ExpertEdges | None, public: object = None) -> None:
     """Refuse what cannot be learned: the law behind one table, a graph without a table, and what two tables say.
 
     Raises

@@ -23,10 +23,6 @@ from bnpriv.kinds.chain.network import LEAST, MarkovChain
 from bnpriv.text import name_text, number_text, times_text
 
 # --------------------------------------------------------------------------------------------------
-# What is known about a step of a chain, and what a step some way off tells about it.
-# --------------------------------------------------------------------------------------------------
-
-# --------------------------------------------------------------------------------------------------
 # What a step some way off tells about the state at a step: one factor to the left, one to the right.
 # --------------------------------------------------------------------------------------------------
 
@@ -638,10 +634,8 @@ class SpectralBound:
         twice = published or chain.start != "stationary"
         return cls(decay=max(decay, 0.0), least=float(law.min()) * (1 - margin), twice=twice)
 
-    @property
-    def entries(self) -> int:
-        """Return 1: the bound is the same for all pairs of values."""
-        return 1
+    entries = 1
+    """One: the bound is the same for all pairs of values."""
 
     def steps(self, length: int) -> Iterator[Step]:
         """Yield all steps at once: the bound does not depend on the step."""

@@ -15,7 +15,7 @@ from bnpriv.bound import FloatArray
 from bnpriv.checks import listed, listing, member, text, whole
 from bnpriv.core.columns import State
 from bnpriv.core.distributions import SUM_TOLERANCE
-from bnpriv.core.networks.base import NOTHING_READ, ImportReport, Level, NetworkMethods
+from bnpriv.core.networks.base import NOTHING_READ, Level, NetworkMethods
 from bnpriv.core.networks.graph import Graph
 from bnpriv.errors import NetworkError, SizeError
 from bnpriv.kind import NetworkKind
@@ -189,20 +189,14 @@ class MarkovChain(NetworkMethods):
         """Return what a node means: the column in one record."""
         return "records"
 
-    @property
-    def posterior_draws(self) -> None:
-        """Return None: nothing was drawn."""
-        return None
+    posterior_draws = None
+    """None: nothing was drawn."""
 
-    @property
-    def reading(self) -> ImportReport:
-        """Return that nothing was read."""
-        return NOTHING_READ
+    reading = NOTHING_READ
+    """Nothing was read."""
 
-    @property
-    def kind_text(self) -> str:
-        """Return what kind of network it is."""
-        return "a Markov chain"
+    kind_text = "a Markov chain"
+    """The kind of network, with its article."""
 
     def identity(self) -> bytes:
         """Return the laws of all models, the lengths and the states, for a hash."""

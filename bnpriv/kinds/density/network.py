@@ -15,7 +15,7 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
-from bnpriv.core.columns import Categorical, State
+from bnpriv.core.columns import Categorical
 from bnpriv.core.frameworks.protected import ProtectedSecret, interval_secret
 from bnpriv.core.frozen import Cache, ReadOnly
 from bnpriv.core.networks.base import (
@@ -262,15 +262,11 @@ class DensityNetwork(NetworkMethods):
         """Return where parameters were drawn from, or None if nothing was."""
         return None if self.drawn is None else self.drawn.posterior
 
-    @property
-    def states(self) -> Mapping[str, tuple[State, ...]]:
-        """Return no states: attributes may be any number."""
-        return NO_STATES
+    states = NO_STATES
+    """No states: attributes may be any number."""
 
-    @property
-    def kind_text(self) -> str:
-        """Return what kind of network it is."""
-        return "a network of densities"
+    kind_text = "a network of densities"
+    """The kind of network, with its article."""
 
     def identity(self) -> bytes:
         """Return the model's hash and how it is drawn from, for a hash."""

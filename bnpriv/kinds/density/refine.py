@@ -98,10 +98,6 @@ class ForwardDraws:
         parameter = self.grid.parameter(name)
         return log_density(parameter, values[name], [values[parent] for parent in parameter.parents])
 
-    def holds_value(self, side: int) -> bool:
-        """Return whether a secret is a single value."""
-        return self.grid.sides(NODES)[side].points == 1
-
     def sampled(self, side: int, seen: Mapping[str, float] | None = None) -> WeightedDraws:
         """Return draws given a secret, and with what is seen set to values if there are any."""
         name, secret, axis = self.grid.protected, self.secrets[side], self.grid.sides(NODES)[side]
@@ -365,7 +361,7 @@ class GridComparison:
 
     def _free(self, side: int) -> list[str]:
         """What varies given a secret and what is seen."""
-        return [*self.forward.hidden, *([] if self.forward.holds_value(side) else [self.grid.protected])]
+        return [*self.forward.hidden, *([] if self.grid.sides(NODES)[side].points == 1 else [self.grid.protected])]
 
     def _integrated(self, side: int) -> list[str]:
         """What of it is continuous."""

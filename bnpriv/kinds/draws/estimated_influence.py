@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from bnpriv.errors import BnprivError, Refusal
 from bnpriv.kinds.density.network import DensityNetwork
 from bnpriv.kinds.draws.conditions import inside
 from bnpriv.kinds.draws.laws import LEAST_EFFECTIVE, MOST_LEARNED_MODELS
-from bnpriv.kinds.draws.parameter_draws import ParameterDraws, RowNumbers
+from bnpriv.kinds.draws.parameter_draws import ParameterDraws
 from bnpriv.text import number_text
 
 ESTIMATED_CHANCE = 0.05
@@ -330,7 +329,7 @@ def cross_scores(seen: FloatArray, first: Flags, weights: FloatArray) -> FloatAr
         own, others = np.flatnonzero(fold == each), np.flatnonzero(fold != each)
         if seen.shape[1] == 1:  # sums over a window, many times as fast as a tree
             order = others[np.argsort(places[others, 0], kind="stable")]
-            left, right = (_before(places[order, 0], places[own, 0], side) for side in ("left", "right"))
+            left, right = (np.searchsorted(places[order, 0], places[own, 0], side) for side in ("left", "right"))
             middle = (left + right) // 2
             # at an end the window is cut off, not moved: otherwise the farthest draws would look alike
             start, stop = np.maximum(middle - near // 2, 0), np.minimum(middle + near - near // 2, len(order))
@@ -341,11 +340,6 @@ def cross_scores(seen: FloatArray, first: Flags, weights: FloatArray) -> FloatAr
             told = [values[chosen].sum(axis=1) for values in (weights * first, weights)]
         found[own] = told[0] / np.maximum(told[1], np.finfo(float).tiny)
     return found
-
-
-def _before(ordered: FloatArray, values: FloatArray, side: Literal["left", "right"]) -> RowNumbers:
-    """Return how many of some ordered numbers lie before each value."""
-    return np.asarray(np.searchsorted(ordered, values, side=side), dtype=np.intp)
 
 
 def _one_way(

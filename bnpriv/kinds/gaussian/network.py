@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.checks import listed, listing, subset, text, type_text
-from bnpriv.core.columns import State
 from bnpriv.core.networks.base import (
     NO_STATES,
     NOTHING_READ,
@@ -420,15 +419,11 @@ class GaussianNetwork(NetworkMethods):
         """Return the standard deviation of an attribute under every model."""
         return np.linalg.norm(self.root[:, self.attributes.index(self.require(attribute))], axis=1)
 
-    @property
-    def states(self) -> Mapping[str, tuple[State, ...]]:
-        """Return no states: attributes may be any number."""
-        return NO_STATES
+    states = NO_STATES
+    """No states: attributes may be any number."""
 
-    @property
-    def kind_text(self) -> str:
-        """Return what kind of network it is."""
-        return "a linear-Gaussian network"
+    kind_text = "a linear-Gaussian network"
+    """The kind of network, with its article."""
 
     def identity(self) -> bytes:
         """Return the joint laws, where they come from and how they are drawn from, for a hash."""

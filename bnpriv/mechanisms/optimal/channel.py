@@ -116,10 +116,8 @@ class Channel:
         object.__setattr__(self, "numerators", _rows(numerators, (len(self.inputs), len(self.outputs)), below))
         object.__setattr__(self, "prior", _prior(prior, len(self.inputs)))
 
-    @property
-    def dimension(self) -> int:
-        """Return 1: a channel is for an answer of one number."""
-        return 1
+    dimension = 1
+    """One: a channel is for an answer of one number."""
 
     @property
     def is_constant(self) -> bool:

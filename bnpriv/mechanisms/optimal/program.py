@@ -213,10 +213,6 @@ def _refusal(required: str, found: str, remedy: str) -> Refusal:
 
 
 # --------------------------------------------------------------------------------------------------
-# The linear program for the channel with the least error, and a proved lower bound of that error.
-# --------------------------------------------------------------------------------------------------
-
-# --------------------------------------------------------------------------------------------------
 # A lower bound of the error that every channel has: the Lagrange function of its program, rounded down.
 #
 # docs/claims/optimal.md.

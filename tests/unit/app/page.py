@@ -11,7 +11,7 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
-from bnpriv.app.server import Desk, application, opened_desk
+from bnpriv.app.server import Desk, application
 from bnpriv.app.state import Place
 
 TOKEN, PORT = "a-token-of-the-tests", 8000
@@ -28,7 +28,7 @@ class Page:
         for name in ("kept", "uploads"):
             (folder / name).mkdir(exist_ok=True)
         place = Place(folder=folder, kept=folder / "kept", uploads=folder / "uploads", ledger=str(folder / "ledger.db"))
-        self.desk: Desk = opened_desk(place, framework)
+        self.desk = Desk(place, framework)
         self.app = application(self.desk, token=TOKEN, port=PORT, most_bytes=most_bytes)
         self.client = TestClient(self.app, base_url=HOST, headers={"origin": HOST})
 

@@ -16,7 +16,7 @@ import bnpriv as bp
 from bnpriv.app.columns import known_of
 from bnpriv.app.state import State
 from bnpriv.io.framework_text import write_framework
-from tests.unit.app.page import Page, protect, said
+from tests.unit.app.page import Page, key_of, protect, said
 
 NAMES = ["id", "age", "smokes", "visited", "score", "<script>alert('1')</script>", '=HYPERLINK("1")', "x" * 300]
 NO_FILE = {"table-file": ("", b"")}
@@ -222,6 +222,20 @@ def test_what_is_said_by_hand_is_a_codebook_that_the_shell_takes_too(page: Page)
     # what is emptied is as it looks again
     page.send("columns", **dict.fromkeys(BY_HAND, ""))
     assert (page.desk.state.codebook, page.desk.state.read_as, page.desk.state.facts) == ("", {}, {})
+
+
+@pytest.mark.parametrize(("name", "names"), [("plain.csv", "id, age, smokes, d, e, f, g, h"), ("tabs.tsv", "")])
+def test_the_road_without_anything_public_but_what_is_said_by_hand(page: Page, name: str, names: str) -> None:
+    write(page.desk.place.folder / name, 300, None if names else NAMES, "," if names else "\t")
+    choose(page, name, public="", names=names)
+    page.send("columns", **BY_HAND)
+    protect(page, 0)
+    page.send("model", act="add", above="0", below="1", strength="2")
+    page.send("question", act="ask", query='count(smokes == "2")')
+    page.send("strength", epsilon="1", delta="0")
+    released = said(page.send("release", key=key_of(page.get("release")), budget="3"))
+    assert "Spent: epsilon 1 of 3" in released
+    assert page.desk.state.releases
 
 
 def test_what_is_said_by_hand_goes_before_what_is_public(page: Page) -> None:

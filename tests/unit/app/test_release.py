@@ -80,6 +80,17 @@ def test_the_page_says_what_is_asked_and_costs_without_reading_the_table(hospita
     assert hospital.desk.state.releases == ()
 
 
+def test_what_was_released_stands_first_until_something_else_is_asked(hospital: Page) -> None:
+    ready(hospital)
+    ask(hospital, budget="2")
+    shown = hospital.get("release")
+    assert shown.index(">Released<") < shown.index("Release it once more") < shown.index('name="key"')
+    hospital.send("strength", epsilon="0.4", delta="0")
+    shown = hospital.get("release")
+    assert shown.index('name="key"') < shown.index(">Released<")
+    assert "Release it once more" not in shown
+
+
 def test_the_price_stands_beside_what_is_left(hospital: Page) -> None:
     ready(hospital)
     ask(hospital, budget="2")
@@ -343,6 +354,13 @@ def test_a_ledger_on_a_server_is_shown_without_its_password(hospital: Page) -> N
     place = replace(hospital.desk.place, ledger="postgresql://me:secret@host/base")
     lines = [line for lines in release.commands(place, hospital.desk.state) for line in lines]
     assert not [line for line in lines if "secret" in line]
+
+
+def test_a_copy_with_a_line_of_names_is_named_as_one(hospital: Page) -> None:
+    ready(hospital)
+    state = replace(hospital.desk.state, table="/tmp/a\nrm -r *-with-names.csv")
+    for lines in release.commands(hospital.desk.place, state):
+        assert lines[1] == "# a\\nrm -r *-with-names.csv: your table with a line of the names of its columns in front"
 
 
 def run(folder: Path, program: str, *, apart: bool) -> None:

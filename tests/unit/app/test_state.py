@@ -35,7 +35,15 @@ def full(folder: Path) -> State:
     table = folder / "table.csv"
     table.write_text("a\n1\n")
     hidden = {"na\u202eme": Hidden(property="mean(a)", at_most=3)}
-    state = State(table=str(table), records=10, hidden=hidden, strength=2.5, query="mean(a)", epsilon=0.25)
+    state = State(
+        table=str(table),
+        records=10,
+        hidden=hidden,
+        edges={"a": {"b": 2.5}},
+        queries=("a",),
+        query="mean(a)",
+        epsilon=0.25,
+    )
     return replace(state, releases=(Asked(key="a-key-of-it", state=state),))
 
 
@@ -132,7 +140,8 @@ def test_what_was_handed_over_stays_while_a_release_needs_it(tmp_path: Path) -> 
         path.touch()
     chosen = replace(state, public=str(one), releases=(Asked(key="a-key-of-it", state=State(table=str(other))),))
     assert made.handed(chosen) == {one, other}
-    assert made.handed(State(table=str(tmp_path / "table.csv"))) == set()
+    written = f"{made.uploads}/../kept/a.csv"  # is never taken for a file
+    assert made.handed(State(table=str(tmp_path / "table.csv"), query=written, names=written)) == set()
     forget([one, tmp_path / "uploads" / "never" / "a.csv"])
     assert sorted(made.uploads.iterdir()) == [other.parent]
 

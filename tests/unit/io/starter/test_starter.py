@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,18 +14,28 @@ from typing import Any, cast
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.columns import Binned
+from bnpriv.core.columns import Binned, Categorical, Integer, Real
 from bnpriv.core.frameworks.attributes import DatasetAttributePrivacy
 from bnpriv.core.networks.discrete import require_discrete
-from bnpriv.errors import BnprivError, DataError, FileError, FileProblemsError, FrameworkError, ParameterError
+from bnpriv.core.schema import Schema
+from bnpriv.errors import (
+    BnprivError,
+    DataError,
+    FileError,
+    FileProblemsError,
+    FrameworkError,
+    NetworkError,
+    ParameterError,
+)
 from bnpriv.io.framework_file import read_framework, read_queries
 from bnpriv.io.starter import files as ask
 from bnpriv.io.starter.codebook import Described, codebook_text, read_codebook, with_fact
-from bnpriv.io.starter.files import files_to_start
+from bnpriv.io.starter.files import ASK_SINGLE, ASK_THIS, answered_notion, files_to_start, start_texts
 from bnpriv.io.starter.header import header_of
 from bnpriv.io.starter.learn import connected
 from bnpriv.io.starter.public import bounds, edges, public_values
-from bnpriv.io.starter.start import start
+from bnpriv.io.starter.start import hidden_number, properties_of, start, usual_property
+from bnpriv.io.starter.started import started
 from tests.later import Later
 
 pd = Later("pandas")
@@ -428,3 +439,71 @@ def test_a_learned_graph_is_the_same_in_every_process() -> None:
         done = subprocess.run([sys.executable, "-c", SEARCH], capture_output=True, text=True, check=True, env=known)
         found.add(done.stdout)
     assert len(found) == 1
+
+
+# --- what an own table is asked about ---------------------------------------------------------------------------------
+
+
+def test_numbers_that_are_often_hidden_can_be() -> None:
+    days = [float(day) for day in (0, 365, 730)]
+    columns = {"ill": Categorical(["no", "yes"]), "age > 1": Integer(0, 90), "day": Binned(days), "dose": Real(0, 1)}
+    schema = Schema(records=100, columns=columns)
+    for name, column in columns.items():
+        numbers = properties_of(name, column, "DD.MM.YYYY" if name == "day" else "")
+        assert str(usual_property(name, column)) in numbers
+        for text in numbers:
+            assert hidden_number(name, text, 5, schema).column == name
+    assert list(properties_of("day", columns["day"], "DD.MM.YYYY").values()) == [
+        "how many records have day of 01.01.1971 or more"
+    ]
+    for name, text, told in (
+        ("ill", "count(dose >= 1)", "one about 'dose'"),
+        ("ill", "count(ill == 'maybe')", "maybe"),
+    ):
+        with pytest.raises(BnprivError, match=told):
+            hidden_number(name, text, 5, schema)
+
+
+def test_the_first_yes_decides_the_notion() -> None:
+    asked: list[str] = []
+
+    def answers(*said: bool) -> Callable[[str], bool]:
+        left = iter(said)
+        asked.clear()
+        return lambda question: asked.append(question) or next(left)
+
+    assert answered_notion(answers(False, True)) == "dataset"
+    assert asked == [ASK_SINGLE, ASK_THIS]
+    assert answered_notion(answers(False, False, True)) == "distributional"
+    for said, told in (((True,), "differential privacy"), ((False,) * 3, "Publish the answer")):
+        with pytest.raises(ParameterError, match=told):
+            answered_notion(answers(*said))
+
+
+def test_a_graph_is_of_columns_that_are_not_left_out(tables: tuple[Path, Path]) -> None:
+    known = started(tables[0], learn=tables[1], draws=0, read_as={"sex": "id"})
+    assert set(known.ready) | set(known.out) == set(known.columns)
+    assert known.out == {"sex": known.left_out["sex"]}
+    first, second = list(known.ready)[:2]
+    assert known.graph([(first, second)]).edges == ((first, second),)
+    with pytest.raises(ParameterError, match="'sex': "):
+        known.graph([(first, "sex")])
+    with pytest.raises(NetworkError, match="cycle"):
+        known.graph([(first, second), (second, first)])
+
+
+def test_the_command_and_the_call_that_start_the_same() -> None:
+    schema = bp.Schema(records=500, columns={"ill": bp.Categorical(["no", "yes"]), "it's": bp.Integer(0, 9)})
+    usual, edges = {"ill": ('count(ill == "yes")', 5)}, {("it's", "ill"): 1.5}
+    said = {"names": None, "read_as": {"it's": "number"}, "records": 500, "learn": "", "graphs": 1}
+    command, call = start_texts("a b.csv", "f.toml", schema, usual, edges=edges, **said)
+    assert shlex.split(command) == [
+        "bnpriv", "init", "a b.csv", "--notion", "dataset", "--records", "500", "--graphs", "1", "--edges",
+        "it's -> ill: 1.5", "--protect", "ill", "--as", "it's=number", "--output", "f.toml",
+    ]  # fmt: skip
+    assert "protect={'ill': bp.Secret('count(ill == \"yes\")', pairs=bp.apart(at_most=5))}" in call
+    assert "learn" not in call
+    for hidden, graph in (({"ill": ('count(ill == "yes")', 6)}, edges), (usual, {("a, b", "ill"): 2.0})):
+        command, again = start_texts("a b.csv", "f.toml", schema, hidden, edges=graph, **said)
+        assert not command  # what options cannot say, only Python does
+        assert again != call
