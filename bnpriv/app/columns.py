@@ -19,7 +19,7 @@ from bnpriv.digest import sha256
 from bnpriv.errors import BnprivError, ParameterError
 from bnpriv.io.starter.codebook import Described, codebook_text, read_codebook, texts_listed, with_fact
 from bnpriv.io.starter.header import Header, first_line, is_text_file, looks_like_a_record, write_with_names
-from bnpriv.io.starter.learn import Edges
+from bnpriv.io.starter.learn import ExpertEdges
 from bnpriv.io.starter.started import Started, described_header, started
 from bnpriv.render import html
 from bnpriv.render.html import Html, element, join
@@ -160,7 +160,7 @@ def _known(
     paths: tuple[str, ...], names: tuple[str, ...], read_as: tuple[tuple[str, str], ...], stamps: object
 ) -> Started:
     table, public, codebook = (each or None for each in paths)
-    by_hand: Edges | None = {} if codebook and not public else None
+    by_hand: ExpertEdges | None = {} if codebook and not public else None
     return started(
         table, names=names or None, codebook=codebook, learn=public, edges=by_hand, read_as=dict(read_as), draws=0
     )
