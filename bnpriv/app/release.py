@@ -114,8 +114,8 @@ def show_release(place: Place, state: State, form: Form) -> Html:
     if not state.releases:
         return join(ask, *wrong)
     made = [_made(place, state, k) for k in reversed(range(len(state.releases)))]
-    on = element("p", element("a", "Go on to the downloads", href="/downloads", class_="go"))
-    released_ = join(element("h2", "Released"), *made, _deciding(place, state, form), on)
+    onwards = element("p", element("a", "Go on to the downloads", href="/downloads", class_="go"))
+    released_ = join(element("h2", "Released"), *made, _deciding(place, state, form), onwards)
     last = state.releases[-1].state
     if wrong or any(getattr(last, each) != getattr(state, each) for each in ("query", "epsilon", "delta", "form")):
         return join(ask, *wrong, released_)

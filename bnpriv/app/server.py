@@ -35,7 +35,7 @@ from bnpriv.ledger.ledger import Ledger
 from bnpriv.ledger.store import ledger_file
 from bnpriv.paths import user_path
 from bnpriv.render import html
-from bnpriv.render.html import Html, element
+from bnpriv.render.html import Html, element, join
 from bnpriv.text import visible
 
 Show = Callable[[Place, State, Form], Html]
@@ -140,9 +140,12 @@ def whole_page(step: RoadStep, state: State, body: Html, form: Form) -> Html:
             links.append(element("span", each.title, class_="soft"))
     alerts: list[Html] = []
     for field, error in form.problems.items():
-        where = element("a", "Go to the field", href=f"#{field}") if field else refusal(error)
+        where = element("a", f"{error.required}; found {error.found}.", href=f"#{field}") if field else refusal(error)
         told = element("div", element("strong", "Refused. "), where)
         alerts.append(element("div", told, role="alert", class_="alert", tabindex="-1", id="alert"))
+    after = ROAD[ROAD.index(step) + 1] if state.given and step.name in ("columns", "secret", "model") else None
+    if after:  # as the framework file says: there is no form to send
+        body = join(body, element("p", element("a", f"Go on: {after.title}", href=f"/{after.name}", class_="go")))
     skip = element("a", "Skip to the page", href="#main", class_="skip")
     road = element("ol", *(element("li", link) for link in links), class_="road")
     return bare_page(

