@@ -20,16 +20,17 @@ PLANNING = Lock()
 
 def framework_at(path: str) -> Framework:
     """The framework of a file, as it is now."""
-    return _read(path, _digest(path))
+    return _read(path, digest_at(path))
 
 
 def plan_at(path: str, query: str, epsilon: float, delta: float) -> Plan:
     """The plan for a query under the framework of a file."""
     with PLANNING:
-        return _planned(path, _digest(path), query, epsilon, delta)
+        return _planned(path, digest_at(path), query, epsilon, delta)
 
 
-def _digest(path: str) -> str:
+def digest_at(path: str) -> str:
+    """Tells a framework file, with the files that it names, from others."""
     from bnpriv.io.framework_file import framework_files
 
     return sha256("".join(sha256(each.read_text("utf-8")) for each in framework_files(path) if each.is_file()))

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from bnpriv.app.columns import WITH_NAMES, names_of
 from bnpriv.app.forms import Form, at, entry, refusal, sending, shown, ticks
-from bnpriv.app.memory import declared, framework_at, plan_at
+from bnpriv.app.memory import declared, digest_at, framework_at, plan_at
 from bnpriv.app.state import Asked, Place, State, lacking, write_state
+from bnpriv.digest import sha256
 from bnpriv.errors import BnprivError, FileError, LedgerError, MissingExtraError, ParameterError, RefusedError
 from bnpriv.render import html
 from bnpriv.render.html import Html, element, join
@@ -150,7 +151,7 @@ def _asking(state: State, account: CountedAccount | None, form: Form) -> Html:
         hint += f"About {4 * state.epsilon:g} for four releases like this one."
         label = "Budget: the epsilon of all releases of this table together"
         fields.append(entry(form, "budget", label, "", hint, inputmode="decimal"))
-    key = element("input", type="hidden", name="key", value=f"{secrets.token_urlsafe(12)}-{state.mark}")
+    key = element("input", type="hidden", name="key", value=f"{secrets.token_urlsafe(12)}-{_mark(state, account)}")
     once = element("p", "It is charged in the ledger before it is computed, and the charge is never given back.")
     button = "Make this table" if table else "Release this answer"
     return sending("release", key, *fields, once, button=button, waits="Reading the table ...")
@@ -177,9 +178,7 @@ def take_release(place: Place, state: State, form: Form) -> State:
             raise ParameterError("a release has the key of its page", found="another", remedy="Load the page anew.")
         if first := lacking(replace(state, releases=()), "release"):
             raise ParameterError("a release comes last", found="a step left open", remedy=f"Go to the {first}.")
-        if not key.endswith(f"-{state.mark}"):
-            raise ParameterError(CHANGED, found="something else that is chosen now", remedy="Look, and ask again.")
-        account = account_of(place, state)
+        _require_shown(key, _mark(state, account := account_of(place, state)))
         it = offered(state, account)
     for box, (legend, _) in doubts(state, it).items():
         with at(box):
@@ -188,6 +187,7 @@ def take_release(place: Place, state: State, form: Form) -> State:
     budget = _budget(state, it, form) if account is None else None
     with at("ask"):
         asked = Asked(key=key, state=_kept(place, state, it))
+        _require_shown(key, _mark(state, account, asked.state.framework))  # its file may have changed meanwhile
         write_state(
             new := replace(state, releases=(*state.releases, asked)), place.kept
         )  # before the charge: no answer is lost
@@ -199,6 +199,18 @@ def take_release(place: Place, state: State, form: Form) -> State:
                 write_state(state, place.kept)
             raise
     return new
+
+
+def _mark(state: State, account: CountedAccount | None, framework: str = "") -> str:
+    """Tells what a page showed from what is so now: the choice, the framework's files, and what was charged."""
+    now = state.mark, digest_at(framework or state.framework), account.head if account else ""
+    return sha256(repr(now))[:12]
+
+
+def _require_shown(key: str, mark: str) -> None:
+    if not key.endswith(f"-{mark}"):
+        found, remedy = "another choice, framework or ledger now", "Look, and ask again."
+        raise ParameterError(CHANGED, found=found, remedy=remedy)
 
 
 def _budget(state: State, it: Any, form: Form) -> Budget:
@@ -311,6 +323,8 @@ def _decided(place: Place, state: State, form: Form) -> State:
 Files = dict[str, Callable[[], str | bytes]]
 """What makes the content of a file, by its path in the .zip of all."""
 
+ARCHIVES = ("bnpriv.zip", "framework.zip")
+
 ENDINGS = {
     "bnpriv.zip": "all files in one", "framework.zip": "the model", ".json": "for bnpriv verify",
     ".html": "a page", ".md": "Markdown", ".docx": "for Word", ".parquet": "the table",
@@ -365,7 +379,7 @@ def _statements(folder: str, made: Callable[[], Shown]) -> Files:
 
 def show_downloads(place: Place, state: State, form: Form) -> Html:
     """The page with all files, and the commands and the Python that do the same."""
-    found = ["all/bnpriv.zip", "all/framework.zip", *files(place, state)]
+    found = [*(f"all/{each}" for each in ARCHIVES), *files(place, state)]
     heads = {"all": "Everything", "together": "All releases together"}
     heads |= {f"release-{k + 1}": f"Release {k + 1}: {asked.state.query}" for k, asked in enumerate(state.releases)}
     parts = [element("p", "Of the private table these files hold what was released, and nothing else of it.")]
@@ -400,7 +414,7 @@ def download(place: Place, state: State, which: str, name: str) -> tuple[str, by
     if f"{which}/{name}" in found:
         content = found[f"{which}/{name}"]()
         return name, content if isinstance(content, bytes) else content.encode()
-    if which != "all":
+    if which != "all" or name not in ARCHIVES:
         raise FileError("a download is one of those on the page", found="another", remedy="Go back to the downloads.")
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as made:
         for path, content in found.items():

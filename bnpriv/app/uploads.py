@@ -22,7 +22,7 @@ MOST_UPLOAD = 2**30
 """Of all that a form with files holds; a larger table is chosen from the folder, where it is not copied."""
 
 MOST_TEXT = 2**20
-"""Of a form without files, and of a text in one with files."""
+"""Of a form without files, and of all texts in one with files."""
 
 
 class _Sent:
@@ -34,7 +34,7 @@ class _Sent:
         self.values: dict[str, list[str]] = {}
         self.files: dict[str, Path] = {}
         self.problems: dict[str, BnprivError] = {}
-        self._name, self._size, self._whole = "", 0, False
+        self._name, self._size, self._texts, self._whole = "", 0, 0, False
         self._headers: list[bytes] = []
         self._sink: Any = io.BytesIO()
         self._parser: MultipartParser | None = None
@@ -97,13 +97,15 @@ class _Sent:
             self._headers = []
             if options.get(b"filename"):
                 given = options[b"filename"].decode("utf-8", "replace")
+                forget(path for name, path in self.files.items() if name == self._name)  # the last one counts
                 path = self.files[self._name] = self.folder / secrets.token_hex(8) / safe_name(given)
                 path.parent.mkdir(mode=0o700)
                 self._sink = open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")  # noqa: SIM115
 
         def part(data: bytes, start: int, end: int) -> None:
             self._sink.write(data[start:end])
-            if isinstance(self._sink, io.BytesIO) and self._sink.tell() > MOST_TEXT:
+            self._texts += (end - start) * isinstance(self._sink, io.BytesIO)
+            if self._texts > MOST_TEXT:
                 raise too_large(MOST_TEXT)
 
         def part_ended() -> None:

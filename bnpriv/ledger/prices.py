@@ -296,7 +296,7 @@ def questions_within(framework: Framework, query: Query, budget: float) -> tuple
     Returns
     -------
     float
-        How many; infinite where they tell nothing, 1 where none may be added to another.
+        How many; infinite where they tell nothing or it is beyond counting, 1 where none may be added to another.
     Fraction or None
         What one adds to the others at the largest noise that leaves it useful; None where none is added to another.
     """
@@ -310,7 +310,7 @@ def questions_within(framework: Framework, query: Query, budget: float) -> tuple
         number = math.inf if least == 0 else 0 if least is None else typed(budget) // least
         if not number and any(each.useful.verdict in OF_USE for each in plan(framework, query, epsilon)):
             number, least = 1, None
-        known[query, budget] = number, least
+        known[query, budget] = number if number < 10**15 else math.inf, least
     return known[query, budget]
 
 

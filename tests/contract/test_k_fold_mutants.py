@@ -14,7 +14,6 @@ import bnpriv.core.mechanisms.k_fold as composition_module
 import bnpriv.core.mechanisms.k_fold as k_fold_module
 import bnpriv.core.mechanisms.law_mechanisms as tight_module
 import bnpriv.core.privacy_curves as laplace_module
-import bnpriv.core.privacy_curves as mixture_module
 from bnpriv.core.evidence.constraints import RecordPair
 from bnpriv.core.gaussian_curve import gaussian_delta
 from bnpriv.core.mechanisms.k_fold import Coupled, LossMasses, bounded_scale, composed_delta, sums_of_records
@@ -98,8 +97,10 @@ def test_one_record_too_few(only_records, monkeypatch, mechanism: bp.types.Mecha
 
 @pytest.mark.parametrize("mechanism", TIGHT, ids=str)
 def test_one_direction_only(only_records, monkeypatch, mechanism: bp.types.Mechanism) -> None:
-    real = mixture_module._excess
-    monkeypatch.setattr(mixture_module, "_excess", lambda atoms, masses, scale: real(atoms, masses[:, :1], scale))
+    real = laplace_module._gaussian_excess
+    monkeypatch.setattr(
+        laplace_module, "_gaussian_excess", lambda atoms, masses, scale: real(atoms, masses[:, :1], scale)
+    )
 
     def forward(self: laplace_module.LaplacePair, scale: float, epsilon: float) -> float:
         masses = np.exp(self.first) - math.exp(epsilon) * np.exp(self.second)

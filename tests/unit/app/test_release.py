@@ -14,6 +14,7 @@ import threading
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -207,6 +208,46 @@ def test_a_framework_file_that_was_given_and_changed_later_takes_nothing_back(tm
     page.send("release", act="back")
     assert "would add epsilon" in said(page.get("release"))
     assert session_of(page).spent == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("when", ["before", "while it is kept"])
+def test_a_framework_file_that_changed_since_its_page_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """Less noise than the page promised would be charged as if it were as much."""
+    shutil.copy(example_data("hospital"), tmp_path / "patients.parquet")
+    shutil.copytree(example_path("hospital").parent, tmp_path / "given")
+    given = tmp_path / "given" / example_path("hospital").name
+    page = Page(tmp_path, given).open()
+    key = key_of(ready(page))
+
+    def change(*asked: Any) -> Any:
+        given.write_text(given.read_text("utf-8").replace("at_most = 100", "at_most = 1"), encoding="utf-8")
+        return kept(*asked) if asked else None
+
+    kept = release._kept
+    if when == "before":
+        change()
+    else:
+        monkeypatch.setattr(release, "_kept", change)
+    assert release.CHANGED in said(page.send("release", 422, key=key, budget="2"))
+    assert page.desk.state.releases == ()
+    assert not Path(page.desk.place.ledger).exists()
+
+
+def test_a_price_that_another_program_changed_since_its_page_is_refused(hospital: Page) -> None:
+    ready(hospital)
+    ask(hospital, budget="2")
+    key = key_of(hospital.get("release"))
+    session_of(hospital).release("mean(days)", epsilon=0.5)
+    spent = session_of(hospital).spent
+    assert release.CHANGED in said(hospital.send("release", 422, key=key))
+    assert session_of(hospital).spent == spent
+
+
+def test_a_budget_beyond_counting_is_shown(hospital: Page) -> None:
+    ready(hospital)
+    assert "any number of questions" in said(ask(hospital, budget="1e308"))
 
 
 class StoppedError(Exception):

@@ -237,6 +237,8 @@ def test_a_form_of_another_origin_is_refused(hospital: Page, origin: str) -> Non
         ("GET", "/static/..%2fserver.py", 404),
         ("GET", "/static/server.py", 404),
         ("GET", "/download/all/..%2fstate.json", 404),
+        ("GET", "/download/all/x%22%0d%0a.exe", 404),
+        ("GET", "/download/all/%E2%82%AC.zip", 404),
         ("GET", "/download/9/release.json", 404),
         ("GET", "/download/-1/release.json", 404),
         ("GET", f"/{'n' * 5000}", 404),
@@ -535,6 +537,13 @@ def test_what_cannot_be_served_is_refused_in_words(tmp_path: Path, words: tuple[
     assert told in made.stderr
     assert "hunter2" not in made.stderr
     assert "Traceback" not in made.stderr
+
+
+def test_a_session_folder_that_is_a_link_is_refused_and_nothing_behind_it_is_cleared(tmp_path: Path) -> None:
+    (tmp_path / "other" / "uploads").mkdir(parents=True)
+    (tmp_path / "ledger.db.session").symlink_to(tmp_path / "other")
+    assert "found a link" in _run(tmp_path).stderr
+    assert (tmp_path / "other" / "uploads").exists()
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:

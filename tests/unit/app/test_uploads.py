@@ -99,6 +99,14 @@ def test_what_is_too_large_is_refused_beside_its_field_and_what_was_written_stay
 def test_a_text_that_is_too_large_is_no_way_around_the_limit_of_memory(tmp_path: Path) -> None:
     made = form(tmp_path, part("names", b"a" * (MOST_TEXT + 1)) + b"--x--\r\n", most=2**30, pace=2**16)
     assert list(made.problems) == ["names"]
+    several = b"".join(part(f"names{k}", b"a" * (MOST_TEXT // 2)) for k in range(3))
+    assert list(form(tmp_path, several + b"--x--\r\n", most=2**30, pace=2**16).problems) == ["names2"]
+
+
+def test_of_two_files_in_one_field_the_last_one_is_left(tmp_path: Path) -> None:
+    made = form(tmp_path, part("table-file", b"1", "a.csv") + part("table-file", b"2", "b.csv") + b"--x--\r\n")
+    assert [path for path in left(tmp_path) if path.is_file()] == [made.files["table-file"]]
+    assert made.files["table-file"].read_bytes() == b"2"
 
 
 @pytest.mark.parametrize(

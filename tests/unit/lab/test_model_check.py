@@ -21,7 +21,7 @@ from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Secret, apart
 from bnpriv.errors import DataError, FileError, MissingExtraError, ParameterError
 from bnpriv.kinds.public_records import PublicRecords
-from bnpriv.lab.check_model import check_model, edges_shown, fit
+from bnpriv.lab.check_model import check_model, edges_shown, fit, g_test
 from tests import oracles
 from tests.later import Later
 
@@ -362,6 +362,17 @@ def shown(counts: dict[tuple[str, str], int]) -> tuple[tuple[float, float], tupl
     return (strength, chance), found["rain", "wet"].in_words
 
 
+@pytest.mark.parametrize(("n", "shape"), [(300, (5, 5, 16)), (1000, (20, 20)), (5000, (10, 10, 16)), (5000, (3, 3))])
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_what_is_independent_is_seldom_shown_where_counts_are_few(n: int, shape: tuple[int, ...], share: float) -> None:
+    random, draws, law = np.random.default_rng(n), 300, np.ones(1)
+    for states in shape:
+        law = np.multiply.outer(law, share ** np.arange(states))
+    tables = random.multinomial(n, (law / law.sum()).ravel(), size=draws).reshape(draws, *shape)
+    p_values = np.array([g_test(counts)[1] for counts in tables])
+    assert float(np.mean(p_values <= 0.01)) <= 0.01 + 3 * math.sqrt(0.01 / draws)
+
+
 def test_what_a_public_table_shows_of_an_edge() -> None:
     counts = {("no", "dry"): 300, ("no", "wet"): 100, ("yes", "dry"): 50, ("yes", "wet"): 150}
     (strength, chance), said = shown(counts)
@@ -369,9 +380,8 @@ def test_what_a_public_table_shows_of_an_edge() -> None:
     share = 350 / 600
     dry, wet = (50 + share) / 201, (150 + 1 - share) / 201
     assert strength == pytest.approx(wet / dry * share / (1 - share))
-    assert chance == pytest.approx(
-        scipy.stats.chi2_contingency([[300, 100], [50, 150]], False, "log-likelihood").pvalue
-    )
+    ratio, pearson = (scipy.stats.chi2_contingency([[300, 100], [50, 150]], False, by)[0] for by in (0, 1))
+    assert chance == pytest.approx(scipy.stats.chi2.sf(min(ratio, pearson * 599 / 600), 1))
     # what is independent, and a state that no record has, show nothing
     numbers, said = shown({(rain, wet): 90 for rain in ("no", "yes") for wet in ("dry", "wet")})
     assert numbers == pytest.approx((1, 1))
