@@ -279,10 +279,15 @@ def hidden_number(name: str, text: str, at_most: float, schema: Schema) -> Secre
     return secret
 
 
+LIKE_GAPS = frozenset(("n/a", "na", "unknown", "?", "-"))
+"""Labels that look like gaps, in small letters: how many they are nobody wants to hide."""
+
+
 def usual_property(name: str, column: Column):
     """Return how many records have the last category of a column, or a number from its middle bin on."""
     if isinstance(column, Categorical):
         named = [each for each in column.categories if each not in (column.missing, *OTHER_LABELS)]
+        named = [each for each in named if str(each).lower() not in LIKE_GAPS] or named
         named = named or list(column.categories)
         return count(col(name) == named[-1])
     return count(col(name) >= _middle(column))

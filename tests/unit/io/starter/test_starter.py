@@ -456,6 +456,7 @@ def test_numbers_that_are_often_hidden_can_be() -> None:
     assert list(properties_of("day", columns["day"], "DD.MM.YYYY").values()) == [
         "how many records have day of 01.01.1971 or more"
     ]
+    assert str(usual_property("school", Categorical(["basic", "high", "N/A"]))) == 'count(school == "high")'
     wide = Binned([0, 1500, 2500, 4000])
     all_of_them = list(properties_of("net income", wide))[-1]
     assert all_of_them == "histogram(`net income`)"
