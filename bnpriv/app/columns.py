@@ -202,7 +202,8 @@ def show_columns(place: Place, state: State, form: Form) -> Html:
     rows = [_column(form, state, known, k, name, made.get(name)) for k, name in enumerate(known.columns)]
     lost = [name for name in state.hidden if name not in known.ready]
     told = (
-        "Open a column to say what it may hold. A number outside its bounds counts as the nearest of them.",
+        "Open a column to say what it may hold. A number outside its bounds counts as the nearest of them. Bins are "
+        "ranges in which the model takes numbers together. What meets no condition is in no count.",
         "A change here makes the model anew; what you chose for it stays." if made else "",
         "" if state.public else "Without a public table a model needs to know how frequent each label or bin is.",
         f"Protected before, and not possible now: {some_text(lost)}. It comes back with its column." if lost else "",

@@ -81,7 +81,7 @@ def _leak(framework: Framework, query: str) -> Html:
         return refusal(error)
     hidden = {secret.attribute for secret in framework.protected_secrets}
     lines = [element("li", inline(leak_line(row))) for row in found.rows if row.attribute in hidden]
-    one = "" if found.level == "parameters" else ", by one record (by all of them together more)"
+    one = "" if found.level == "parameters" else ", already by what one record adds (all together tell more)"
     title = element("h2", "If its answer were published as it is")
     folded = element("details", element("summary", "What it tells about every column"), shown(found))
     return join(title, element("p", f"It would tell about what must stay hidden{one}:"), element("ul", *lines), folded)

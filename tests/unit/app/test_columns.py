@@ -73,6 +73,7 @@ def test_what_the_columns_are_and_what_is_left_out_and_why(page: Page) -> None:
         assert "--as" not in shown
         assert "<script>alert" not in shown
     shown = page.get("columns")
+    assert "What meets no condition is in no count." in said(shown)
     assert line(shown, "id") == "id left out 400 of its 400 public values come once: a name, an id or a free text."
     assert re.fullmatch(
         r"age whole numbers 18 to 80, in 5 bins cut at .* A gap, or 999, meets no condition\. "
