@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import zipfile
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,18 @@ def test_two_tabs_that_spend_what_is_left_at_once(hospital: Page) -> None:
     assert session_of(hospital).spent <= 1
     shown = said(hospital.get("release"))
     assert shown.count("Statement for the data-protection officer") >= 2  # nothing of the first is lost
+
+
+def test_the_name_of_a_file_cannot_break_out(hospital: Page, tmp_path: Path) -> None:
+    name = "<script>&.parquet"
+    shutil.move(tmp_path / "patients.parquet", tmp_path / name)
+    hospital.send("table", files={"table-file": ("", b"")}, table=name)
+    hospital.send("question", act="ask", query="count(days >= 8)")
+    ask(hospital, budget="2")
+    for step in ("table", "release", "downloads"):
+        shown = hospital.get(step)
+        assert name in said(shown)
+        assert name not in shown
 
 
 @pytest.mark.parametrize("key", ["", "short", "../../../etc/passwd", "a/b/c/d/e/f", "k" * 65, "naïve-key-1"])
@@ -276,15 +289,18 @@ def test_a_crash_after_the_charge_loses_nothing(
     assert session_of(again).spent == pytest.approx(0.5)
 
 
-def test_a_charge_without_an_answer_is_told_and_charged_once(hospital: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("wrong", [StoppedError(), bp.errors.DataError("a", found="b", remedy="c")])
+def test_a_charge_without_an_answer_is_told_and_charged_once(
+    hospital: Page, monkeypatch: pytest.MonkeyPatch, wrong: Exception
+) -> None:
     ready(hospital)
 
     def stopping(*_: object) -> None:
-        raise StoppedError
+        raise wrong
 
     monkeypatch.setattr("bnpriv.ledger.charged.drawn", stopping)
-    with pytest.raises(StoppedError):
-        ask(hospital, budget="2")
+    with pytest.raises(StoppedError) if isinstance(wrong, StoppedError) else nullcontext():
+        ask(hospital, 422, budget="2")
     monkeypatch.undo()
     for _ in range(2):
         shown = said(hospital.get("release"))
