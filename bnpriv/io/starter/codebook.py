@@ -103,7 +103,7 @@ class Described:
     def _check_shares(self) -> None:
         bins = len(self.categories) if self.kind == "categorical" else max(0, len(self.edges) - 1)
         bins = 0 if self.kind == "unknown" else bins
-        total = math.fsum(self.shares)
+        total = sum(self.shares)
         if len(self.shares) != bins or bins < 2:
             raise FileError(
                 "there is one share for each category, or for each bin between edges, and at least two",

@@ -416,7 +416,7 @@ def next_steps(text: str, output: Path, data: str) -> list[str]:
     shown = "URL" if is_database(data) else data
     named = "" if NO_NAMES not in text else f", with the line of names in front that {output} shows under [records]"
     if named or not (
-        is_database(data) or os.path.isdir(user_path(data)) or Path(data).suffix.lower() in (".csv", ".parquet")
+        is_database(data) or os.path.isdir(user_path(data)) or Path(data).suffix.lower() in (".csv", ".tsv", ".parquet")
     ):
         steps.append(f"Copy {data} to a file that ends in .csv{named}: a release reads that.")
         shown = "COPY.csv"

@@ -204,8 +204,14 @@ def separator_of(path: Path) -> str:
 
 def write_with_names(path: Path, names: Sequence[str], copy: Path) -> None:
     """Write a copy, for nobody else, of a text file without a line of names, with one in front."""
-    line = io.StringIO(newline="")
-    csv.writer(line, delimiter=separator_of(path), lineterminator="\n").writerow(names)
+    sign, line = separator_of(path), io.StringIO(newline="")
+    csv.writer(line, delimiter=sign, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow(names)
+    if separator_in(line.getvalue()) != sign:
+        raise FileError(
+            f"{path}: names must not seem to be parted by another sign than its fields",
+            found=f"a name with one in it beside fields parted by {sign!r}",
+            remedy="Leave commas, semicolons, bars and tabs out of the names.",
+        )
     with path.open("rb") as old, open(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as new:
         new.write(line.getvalue().encode())
         new.write(old.read(len(BOM_UTF8)).removeprefix(BOM_UTF8))

@@ -348,7 +348,7 @@ def _ends(edges: str | Iterable[tuple[str, str]], names: Sequence[str]) -> Itera
         edges = [tuple(end.strip() for end in re.split("->|>", edge)) for edge in listed]  # type: ignore[misc]
     for ends in edges:
         if len(ends) != 2:
-            edge = " > ".join(ends)
+            edge = " -> ".join(map(str, ends))
             raise ParameterError(
                 'edges must read "a -> b, b -> c"', found=repr(edge[:80]), remedy="Separate them by commas."
             )
@@ -384,8 +384,8 @@ def strengths_of(
     found: dict[tuple[str, str], float] = {}
     for named, own in _with_own_strengths(edges, names):
         try:
-            factor = strength if own is None else float(own)
-        except ValueError:
+            factor = strength if own is None else own if isinstance(own, bool) else float(own)
+        except (TypeError, ValueError, OverflowError):
             factor = math.nan
         if factor is None or isinstance(factor, bool) or not 1 <= factor <= MOST_STRENGTH:
             raise ParameterError(

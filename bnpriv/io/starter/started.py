@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, cast
 
-from bnpriv.checks import listing, member
+from bnpriv.checks import listing, member, type_text
 from bnpriv.core.columns import NOT_COUNTED, SPREADS, Binned
 from bnpriv.core.networks.base import Level
 from bnpriv.core.networks.discrete import DiscreteNetwork
@@ -438,6 +438,9 @@ def refuse_learning(notion: str, learn: object, edges: str | ExpertEdges | None,
             found="one to learn from, and another",
             remedy="Keep the one to learn from, which gives both.",
         )
+    if edges is not None and not isinstance(edges, (str, Mapping)):
+        remedy = 'Write "age -> income", or {("age", "income"): None}.'
+        raise ParameterError("edges are a text or a mapping", found=type_text(edges), remedy=remedy)
     if edges is not None and not (edges.strip(" ,") if isinstance(edges, str) else edges):
         raise ParameterError(
             "edges must name at least one", found="none", remedy='Write "age > income", or leave it out for a search.'

@@ -145,7 +145,7 @@ def test_a_table_without_a_line_of_names_goes_on_as_a_copy_with_one(page: Page) 
     names = 'id, age, "smokes, or not", visited, score, a, b, c'
     choose(page, "plain.csv", public="", names=names)
     copy = Path(page.desk.state.table)
-    assert copy.read_bytes() == b'id,age,"smokes, or not",visited,score,a,b,c\n' + original
+    assert copy.read_bytes() == b'"id","age","smokes, or not","visited","score","a","b","c"\n' + original
     assert copy.stat().st_mode & 0o077 == 0
     # going back and on keeps it; other names are for the table itself
     assert 'value="*" selected' in page.get("table")

@@ -194,7 +194,13 @@ HEADER = "age,sex,ill\n"
 
 @pytest.mark.parametrize(
     ("name", "first", "copied"),
-    [("a.data", "", True), ("a.csv", "", True), ("b.data", HEADER, True), ("b.csv", HEADER, False)],
+    [
+        ("a.data", "", True),
+        ("a.csv", "", True),
+        ("b.data", HEADER, True),
+        ("b.csv", HEADER, False),
+        ("b.tsv", HEADER, False),
+    ],
 )
 def test_the_next_steps_name_a_file_that_a_release_reads(tmp_path: Path, name: str, first: str, copied: bool) -> None:
     path = tmp_path / name

@@ -31,7 +31,7 @@ from bnpriv.io.framework_file import read_framework, read_queries
 from bnpriv.io.starter import files as ask
 from bnpriv.io.starter.codebook import Described, codebook_text, read_codebook, with_fact
 from bnpriv.io.starter.files import ASK_SINGLE, ASK_THIS, answered_notion, files_to_start, start_texts
-from bnpriv.io.starter.header import header_of
+from bnpriv.io.starter.header import first_line, header_of, separator_of, write_with_names
 from bnpriv.io.starter.learn import connected
 from bnpriv.io.starter.public import bounds, edges, public_values
 from bnpriv.io.starter.start import hidden_number, properties_of, start, usual_property
@@ -197,6 +197,19 @@ def test_files_without_a_header(tmp_path: Path, content: bytes) -> None:
         header_of(path)
     with pytest.raises(FileError, match="found a folder"):
         header_of(tmp_path)
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t", "|"])
+def test_a_copy_with_names_has_the_separator_of_the_table(tmp_path: Path, sign: str) -> None:
+    table, copy, names = tmp_path / "t.csv", tmp_path / "copy.csv", ["a, b, c", 'd; "e"|f', "g\th"]
+    table.write_text(f"1{sign}2{sign}3\n", encoding="utf-8")
+    if sign in "\t|":
+        with pytest.raises(FileError, match="must not seem to be parted"):
+            write_with_names(table, names, copy)
+        assert not copy.exists()
+        names = ["a, b, c", "d e", 'f "g"']
+    write_with_names(table, names, copy)
+    assert (first_line(copy), separator_of(copy)) == (names, sign)
 
 
 @pytest.mark.unhurried
