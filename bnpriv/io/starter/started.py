@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, cast
 
@@ -104,12 +105,12 @@ class Started:
     names_given: bool = False
     hubs: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def ready(self) -> dict[str, Column]:
         """The columns that a framework can have."""
         return {name: each.column for name, each in self.columns.items() if each.column and name not in self.left_out}
 
-    @property
+    @cached_property
     def out(self) -> dict[str, str]:
         """The other columns, each with the reason."""
         unknown = "nothing public says what it may hold"
