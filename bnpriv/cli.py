@@ -607,6 +607,9 @@ def init(
     protect: ProtectedColumns = None,
     records: Records = None,
     read_as: ReadAs = None,
+    decimal: Annotated[
+        str, typer.Option("--decimal", metavar="SIGN", help="Without a public table: . or , before decimals.")
+    ] = "",
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
 ) -> None:
     """Start a framework file for a table of your own, from its header and what is public about it."""
@@ -632,6 +635,7 @@ def init(
             protect=protect or (),
             records=records,
             read_as=_read_as(read_as or ()),
+            decimal=decimal,
             notes=notes,
         )
     for note in notes:

@@ -70,7 +70,9 @@ def show_table(place: Place, state: State, form: Form) -> Html:
         records = entry(form, "records", "Number of records", state.records, told, inputmode="numeric")
         told = "Only for a table whose first line holds none, as age, sex, income."
         names = entry(form, "names", "Names of the columns, with commas between", state.names, told)
-        parts.append(group("Public facts", records, names))
+        told = "Only without a public table, which shows it."
+        signs = choice(form, "decimal", "How half is written", [("", "0.5"), (",", "0,5")], state.decimal, told)
+        parts.append(group("Public facts", records, names, signs))
     found = Html()
     if state.table and not state.given and not form.problems:
         with suppress(BnprivError):  # it is told on the next page
@@ -82,7 +84,9 @@ def _found(state: State, known: Started) -> Html:
     """How many columns the table has; and what was found in the public one: what is left out and why, codes, dates."""
     lead = f"{Path(state.table).name} has {len(known.columns):,} columns; {len(known.ready):,} can be asked about: "
     wrote = known.notes if state.book else [each.replace("the codebook", "what you wrote") for each in known.notes]
-    notes = element("ul", *(element("li", re.sub("[:;] --as .*", ": say so under Columns.", each)) for each in wrote))
+    plain = [re.sub("[:;] --as .*", ": say so under Columns.", each) for each in wrote]  # no options of the shell
+    plain = [re.sub(": --decimal .*", " under Table.", each) for each in plain]
+    notes = element("ul", *(element("li", each) for each in plain))
     told = element("details", element("summary", "What was found"), notes, open=len(known.notes) < 9)
     return join(element("p", lead, html.names(known.ready), "."), told if known.notes else Html())
 
@@ -110,7 +114,8 @@ def take_table(place: Place, state: State, form: Form) -> State:
         if count is None:
             raise ParameterError("the number of records is needed", found="none", remedy=remedy)
         records = whole("the number of records", count, remedy=remedy)
-    new = replace(state, **held, records=records, names=form.text("names"))
+    decimal = "" if held["public"] or form.text("decimal") != "," else ","
+    new = replace(state, **held, records=records, names=form.text("names"), decimal=decimal)
     header, new = _header(new, beside), _with_facts(place, new, all_of_them=False)
     with at(beside["book"] if new.book else beside["table"]):
         known_of(replace(new, public=""))
@@ -141,7 +146,9 @@ def _header(new: State, beside: Mapping[str, str]) -> Header:
 
 def _still_made(old: State, new: State, known: Started) -> bool:
     """Whether the framework that was made holds for the table too: nothing public changed, and it is read alike."""
-    same = all(getattr(old, each) == getattr(new, each) for each in ("public", "codebook", "records", "read_as"))
+    same = all(
+        getattr(old, each) == getattr(new, each) for each in ("public", "codebook", "records", "read_as", "decimal")
+    )
     if not (old.framework and same):
         return False
     schema = declared(old).schema
@@ -158,17 +165,28 @@ def known_of(state: State) -> Started:
     """What is known of the columns, as in a model that is made next; worked out once for the same files."""
     paths = state.table, state.public, state.codebook
     stamps = tuple((os.stat(each).st_mtime_ns, os.stat(each).st_size) for each in paths if os.path.isfile(each))
-    return _known(paths, tuple(names_of(state) or ()), tuple(sorted(state.read_as.items())), stamps)
+    return _known(paths, tuple(names_of(state) or ()), tuple(sorted(state.read_as.items())), state.decimal, stamps)
 
 
 @lru_cache(maxsize=8)
 def _known(
-    paths: tuple[str, ...], names: tuple[str, ...], read_as: tuple[tuple[str, str], ...], stamps: object
+    paths: tuple[str, ...],
+    names: tuple[str, ...],
+    read_as: tuple[tuple[str, str], ...],
+    decimal: str,
+    stamps: object,
 ) -> Started:
     table, public, codebook = (each or None for each in paths)
     by_hand: ExpertEdges | None = {} if codebook and not public else None
     return started(
-        table, names=names or None, codebook=codebook, learn=public, edges=by_hand, read_as=dict(read_as), draws=0
+        table,
+        names=names or None,
+        codebook=codebook,
+        learn=public,
+        edges=by_hand,
+        read_as=dict(read_as),
+        decimal=decimal,
+        draws=0,
     )
 
 

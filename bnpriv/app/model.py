@@ -321,6 +321,7 @@ def _made(place: Place, state: State, edges: ExpertEdges | None, field: str) -> 
             edges=edges,
             graphs=state.graphs if edges is None else 1,
             read_as=state.read_as,
+            decimal=state.decimal,
         )
         made = place.new_model()
         write_framework(framework, made)

@@ -439,7 +439,12 @@ def commands(place: Place, state: State) -> tuple[list[str], list[str]]:
             "learn": beside(base.public),
             "codebook": f"framework/{book}" if _typed(place, base) else book,
         }
-        said |= {"records": base.records, "graphs": 1 if base.edges else base.graphs, "names": names_of(base)}
+        said |= {
+            "records": base.records,
+            "graphs": 1 if base.edges else base.graphs,
+            "names": names_of(base),
+            "decimal": base.decimal,
+        }
         hidden = {name: (each.property, each.at_most or 1) for name, each in base.hidden.items()}
         schema, read_as = declared(base).schema, dict(base.read_as)
         init, started = start_texts(table, made, schema, hidden, edges=base.by_hand, read_as=read_as, **said)

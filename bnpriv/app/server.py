@@ -313,7 +313,9 @@ def serve(framework: Path | None, ledger: str, port: int, *, told: Callable[[str
         with on_disk():
             kept.mkdir(mode=0o700, exist_ok=True)
             if kept.is_symlink():  # of somebody else, to a folder in which we would clear up
-                raise FileError(f"{kept}: must be a folder", found="a link", remedy="Remove it, or use another ledger.")
+                raise FileError(
+                    f"{kept}: must be a folder", found="a link", remedy="Remove it, or name another ledger."
+                )
             os.chmod(kept, 0o700)
             end.enter_context(alone(kept))
             shutil.rmtree(uploads, ignore_errors=True)  # of one that was ended by force

@@ -55,6 +55,7 @@ class State:
     codebook: str = ""  # that one, or one in the kept folder that holds what was typed too
     facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])  # typed, by column
     names: str = ""  # of a table without a line of names, with commas between
+    decimal: str = ""  # the sign before decimals, where no public table shows it
     records: int | None = None
     read_as: Mapping[str, str] = field(default_factory=dict[str, str])
     hidden: Mapping[str, Hidden] = field(default_factory=dict[str, Hidden])

@@ -346,6 +346,7 @@ def files_to_start(
     protect: Sequence[str] = (),
     records: int | None = None,
     read_as: Mapping[str, str] | None = None,
+    decimal: str = "",
     notes: list[str] | None = None,
 ) -> tuple[str, dict[Path, str]]:
     """Return the text of the framework file, and the texts of network files beside it; add to `notes` what is found.
@@ -376,6 +377,7 @@ def files_to_start(
         records=records,
         protect=protect,
         read_as=read_as,
+        decimal=decimal,
     )
     if notes is not None:
         notes += known.notes

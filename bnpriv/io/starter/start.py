@@ -47,6 +47,7 @@ def start(
     graphs: int = 1,
     source: str | None = None,
     read_as: Mapping[str, str] | None = None,
+    decimal: str = "",
 ) -> DatasetAttributePrivacy | DistributionalAttributePrivacy:
     """Start a framework for a table of one's own, from its header and what is public about it.
 
@@ -92,6 +93,8 @@ def start(
     read_as : mapping from str to str, optional
         What columns are read as, whatever the public table looks like: "number", "category", "days" (dates, which count
         as days since 1970-01-01), a way to write dates such as "DD.MM.YYYY", or "id" (left out).
+    decimal : {"", ".", ","}
+        The sign before decimals, where no public table shows it; with a comma, points stand between thousands.
 
     Returns
     -------
@@ -150,6 +153,7 @@ def start(
         graphs=graphs,
         protect=hidden,
         read_as=read_as,
+        decimal=decimal,
     )
     if known.few_records:
         warnings.warn(known.few_records, FewRecordsWarning, stacklevel=2)

@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, cast
 
@@ -104,12 +105,12 @@ class Started:
     names_given: bool = False
     hubs: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def ready(self) -> dict[str, Column]:
         """The columns that a framework can have."""
         return {name: each.column for name, each in self.columns.items() if each.column and name not in self.left_out}
 
-    @property
+    @cached_property
     def out(self) -> dict[str, str]:
         """The other columns, each with the reason."""
         unknown = "nothing public says what it may hold"
@@ -193,6 +194,7 @@ def started(
     records: int | None = None,
     protect: Iterable[str] = (),
     read_as: Mapping[str, str] | None = None,
+    decimal: str = "",
 ) -> Started:
     """Gather what is known of a table; see `bnpriv.io.starter.start.start`.
 
@@ -219,11 +221,15 @@ def started(
             found="numbers, gaps or the same text twice, as in a record",
             remedy="Rename them; where the names are really numbers, give a public table or a codebook that has them.",
         )
+    if decimal and table is not None:
+        raise ParameterError(
+            "the public table shows how numbers are written", found=f"decimal={decimal!r} too", remedy="Leave it out."
+        )
     _check_read_as(read_as, header.names, told=given or table is not None)
     described = {**described, **{name: _read_as(described.get(name), kind) for name, kind in read_as.items()}}
     labels = [name for name, said in described.items() if said.kind == "categorical"]
     codes = {name: said.codes for name, said in described.items() if said.codes is not None and name in header.names}
-    found = _nothing(read_as, header, {name: listed for name, listed in codes.items() if name not in labels})
+    found = _nothing(read_as, header, {name: listed for name, listed in codes.items() if name not in labels}, decimal)
     if table is not None:
         found = found_public(table, header.names, given=given, labels=labels, told=read_as, codes=codes)
     values, left_out = found.values, dict(found.left_out)
@@ -273,7 +279,7 @@ def started(
         dialect=replace(found.dialect, separator=header.separator or found.dialect.separator),
         notes=(
             *found.notes,
-            *_told_signs(header, columns if table is None else {}),
+            *_told_signs(header, columns if table is None and not decimal else {}),
             *_told_points(columns, values),
             *_told_left_out(left_out),
         ),
@@ -346,15 +352,18 @@ def _read_as(said: Described | None, kind: str) -> Described:
     return replace(said, kind="integer" if usual == "real" and said.kind == "integer" else usual)
 
 
-def _nothing(read_as: Mapping[str, str], header: Header, codes: Mapping[str, tuple[float, ...]]) -> FoundPublic:
-    """Return what is known without a public table: what columns are to be read as, and the codes of a codebook."""
+def _nothing(
+    read_as: Mapping[str, str], header: Header, codes: Mapping[str, tuple[float, ...]], decimal: str
+) -> FoundPublic:
+    """Return what is known without a public table: how columns are to be read, and the codes of a codebook."""
     dates = {
         name: kind if kind in DATE_FORMATS else "YYYY-MM-DD"
         for name, kind in read_as.items()
         if kind in ("days", *DATE_FORMATS)
     }
     ids = {name: SAID for name, kind in read_as.items() if kind == "id"}
-    return FoundPublic(values={}, dialect=Dialect(dates=dates, codes=codes), left_out=ids, notes=())
+    dialect = Dialect(decimal=decimal or ".", thousands="." if decimal == "," else "", dates=dates, codes=codes)
+    return FoundPublic(values={}, dialect=dialect, left_out=ids, notes=())
 
 
 def _no_node(known: KnownColumn, values: PublicValues) -> str:
@@ -391,7 +400,7 @@ def _told_signs(header: Header, columns: Mapping[str, KnownColumn]) -> list[str]
     if header.separator != ";" or all(each.kind in ("categorical", "unknown") for each in columns.values()):
         return []
     told = "Fields are separated by semicolons, and numbers are read as 0.5: one that is written 0,5 counts as a gap."
-    return [f'{told} Where they are, give a public table, or write decimal = "," below [table] in the framework file.']
+    return [f'{told} Where they are, say so: --decimal ",".']
 
 
 def _told_left_out(left_out: Mapping[str, str]) -> list[str]:

@@ -257,6 +257,8 @@ def test_every_answer_has_its_policy(hospital: Page, method: str, path: str, sta
     assert answer.status_code == status
     assert answer.headers["content-security-policy"].startswith("default-src 'none'; ")
     assert "unsafe" not in answer.headers["content-security-policy"]
+    for each in ("frame-ancestors 'none'", "form-action 'self'", "base-uri 'none'"):
+        assert each in answer.headers["content-security-policy"]
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert "access-control-allow-origin" not in answer.headers

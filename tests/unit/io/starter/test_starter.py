@@ -23,9 +23,11 @@ from bnpriv.errors import (
     DataError,
     FileError,
     FileProblemsError,
+    FoundInPublicWarning,
     FrameworkError,
     NetworkError,
     ParameterError,
+    SchemaError,
 )
 from bnpriv.io.framework_file import read_framework, read_queries
 from bnpriv.io.starter import files as ask
@@ -36,6 +38,7 @@ from bnpriv.io.starter.learn import connected
 from bnpriv.io.starter.public import bounds, edges, public_values
 from bnpriv.io.starter.start import hidden_number, properties_of, start, usual_property
 from bnpriv.io.starter.started import started
+from bnpriv.tables.evaluate import evaluate
 from tests.later import Later
 
 pd = Later("pandas")
@@ -508,6 +511,23 @@ def test_a_graph_is_of_columns_that_are_not_left_out(tables: tuple[Path, Path]) 
         known.graph([(first, "sex")])
     with pytest.raises(NetworkError, match="cycle"):
         known.graph([(first, second), (second, first)])
+
+
+def test_the_sign_before_decimals_is_said_where_nothing_public_shows_it(tmp_path: Path) -> None:
+    private, book = tmp_path / "grades.csv", tmp_path / "book.toml"
+    private.write_text("grade;passed\n1,5;yes\n1.204,5;no\n", encoding="utf-8")
+    book.write_text(
+        "[grade]\nedges = [0, 100, 2000]\nshares = [0.5, 0.5]\n[passed]\nshares = { yes = 0.5, no = 0.5 }\n"
+    )
+    said = {"records": 2, "protect": "passed", "codebook": book, "edges": "passed -> grade", "strength": 2.0}
+    with pytest.warns(FoundInPublicWarning, match="0,5 counts as a gap"):
+        bp.start(private, **said)
+    made = bp.start(private, **said, decimal=",")
+    assert evaluate(bp.total("grade"), made.schema, private).values == (1206,)
+    with pytest.raises(ParameterError, match="the public table shows how numbers are written"):
+        started(private, learn=private.with_name("other.csv"), decimal=",")
+    with pytest.raises(SchemaError, match="decimal"):
+        bp.start(private, **said, decimal=";")
 
 
 def test_the_command_and_the_call_that_start_the_same() -> None:
