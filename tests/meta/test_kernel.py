@@ -32,6 +32,9 @@ MOST_LINES: Mapping[tuple[str, ...], int] = {KERNEL: 13_000, COLUMN: 9_000}
 CORE_LINES = 14_800
 """Lines of code of the whole kernel, which only shrink."""
 
+APP_LINES = 2_000
+"""Lines of code of the page in the browser, with its style and script: it knows no theory."""
+
 BELOW = frozenset(
     {"bound", "checks", "digest", "errors", "kind", "lazy", "progress", "services", "shown", "text", "toml"}
 )
@@ -114,6 +117,13 @@ def test_the_kernel_can_be_read(roots: tuple[str, ...]) -> None:
 
 def test_the_kernel_is_no_larger_than_it_was() -> None:
     assert sum(code_lines(module) for module in modules() if module.startswith("bnpriv.core")) <= CORE_LINES
+
+
+def test_the_page_in_the_browser_stays_small() -> None:
+    folder = paths()["bnpriv.app"].parent
+    beside = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in folder.glob("app.*"))
+    assert beside > 0
+    assert sum(code_lines(module) for module in modules() if module.startswith("bnpriv.app")) + beside <= APP_LINES
 
 
 def test_the_kernel_brings_in_no_words_pages_or_curves() -> None:
