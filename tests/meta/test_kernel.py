@@ -29,7 +29,7 @@ COLUMN = ("bnpriv.core.mechanisms.column",)
 MOST_LINES: Mapping[tuple[str, ...], int] = {KERNEL: 13_000, COLUMN: 9_000}
 """Lines of code that may be brought in by modules that are imported together."""
 
-CORE_LINES = 14_800
+CORE_LINES = 14_500
 """Lines of code of the whole kernel, which only shrink."""
 
 APP_LINES = 2_000
