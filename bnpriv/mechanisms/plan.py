@@ -169,7 +169,7 @@ class DrawsAdvice:
     @property
     def wanted(self) -> int:
         """Return how many tables an estimate at this delta should rest on; 0 without a delta."""
-        return math.ceil(TABLES_BEYOND / self.asked.delta - 1e-6) if self.asked.delta > 0 else 0
+        return math.ceil(TABLES_BEYOND / max(self.asked.delta, 1e-300) - 1e-6) if self.asked.delta > 0 else 0
 
     def to_json(self) -> Json:
         """Return it as plain values."""
@@ -254,7 +254,7 @@ def _questions(evidence: SampledLaws, epsilon: float, delta: float) -> Iterator[
 
 
 def draws_needed(delta: float, miss: float, ratio: float = 1.0) -> int:
-    """The number of draws of each law until what they may have missed is below `delta`.
+    """The number of draws of each law until what they may have missed is below `delta`; at most 2^1000, for doubles.
 
     Examples
     --------
@@ -263,7 +263,7 @@ def draws_needed(delta: float, miss: float, ratio: float = 1.0) -> int:
     True
     """
     high = 1
-    while not missed(high, miss, ratio) < delta:
+    while high < 2**1000 and not missed(high, miss, ratio) < delta:
         high *= 2
     return least_whole(high // 2, high, lambda draws: missed(draws, miss, ratio) < delta)
 

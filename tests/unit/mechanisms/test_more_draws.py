@@ -90,3 +90,10 @@ def test_the_draws_needed_are_the_least() -> None:
     for delta, ratio in ((0.1, 1.0), (0.003, 2.0), (0.5, 40.0)):
         needed = draws_needed(delta, 0.01, ratio)
         assert missed(needed, 0.01, ratio) < delta <= missed(needed - 1, 0.01, ratio)
+
+
+@pytest.mark.parametrize("delta", [5e-324, 1e-308, 1e-200])
+def test_deltas_that_no_number_of_draws_reaches(delta: float) -> None:
+    assert draws_needed(delta, 0.01, 2.0) <= 2**1000
+    asked = DrawsStep(delta=delta, draws=1000, confidence=None, scale=1.0)
+    assert DrawsAdvice(asked=asked, steps=(), spread=0.1).wanted >= 10**200
