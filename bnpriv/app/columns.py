@@ -11,9 +11,9 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from bnpriv.app.forms import FieldError, Form, at, choice, entry, group, paragraphs, sending, shown
+from bnpriv.app.forms import FieldError, SentForm, at, choice, entry, group, paragraphs, sending, shown
 from bnpriv.app.memory import declared
-from bnpriv.app.state import CODEBOOKS, TABLES, Place, State
+from bnpriv.app.state import CODEBOOKS, TABLES, Draft, Place
 from bnpriv.checks import whole
 from bnpriv.core.schema import Column
 from bnpriv.digest import sha256
@@ -54,7 +54,7 @@ def _offered(place: Place, held: str, endings: tuple[str, ...]) -> dict[str, tup
     return offered | ({"*": (f"as before: {Path(held).name}", held)} if held and held not in known else {})
 
 
-def show_table(place: Place, state: State, form: Form) -> Html:
+def show_table(place: Place, state: Draft, form: SentForm) -> Html:
     """The page on which files are chosen, with what was found in those that were."""
     parts: list[Html] = []
     for name, (label, endings, hint) in [*FILES.items()][: 1 if state.given else None]:
@@ -80,7 +80,7 @@ def show_table(place: Place, state: State, form: Form) -> Html:
     return join(found, sending("table", *parts, button="Go on to the columns", files=True, waits="Reading ..."))
 
 
-def _found(state: State, known: Started) -> Html:
+def _found(state: Draft, known: Started) -> Html:
     """How many columns the table has; and what was found in the public one: what is left out and why, codes, dates."""
     lead = f"{Path(state.table).name} has {len(known.columns):,} columns; {len(known.ready):,} can be asked about: "
     wrote = known.notes if state.book else [each.replace("the codebook", "what you wrote") for each in known.notes]
@@ -91,7 +91,7 @@ def _found(state: State, known: Started) -> Html:
     return join(element("p", lead, html.names(known.ready), "."), told if known.notes else Html())
 
 
-def take_table(place: Place, state: State, form: Form) -> State:
+def take_table(place: Place, state: Draft, form: SentForm) -> Draft:
     """The files that were chosen or handed over; each is read as far as it may be, and refused beside its field."""
     held: dict[str, str] = {}
     beside: dict[str, str] = {}
@@ -129,7 +129,7 @@ def take_table(place: Place, state: State, form: Form) -> State:
     return new if _still_made(state, new, known) else replace(new, framework="")
 
 
-def _header(new: State, beside: Mapping[str, str]) -> Header:
+def _header(new: Draft, beside: Mapping[str, str]) -> Header:
     """The names of the columns, which a table without a line of names has from the form or the codebook."""
     with at(beside["book"]):
         _ = read_codebook(new.book) if new.book else None
@@ -144,7 +144,7 @@ def _header(new: State, beside: Mapping[str, str]) -> Header:
     return header
 
 
-def _still_made(old: State, new: State, known: Started) -> bool:
+def _still_made(old: Draft, new: Draft, known: Started) -> bool:
     """Whether the framework that was made holds for the table too: nothing public changed, and it is read alike."""
     same = all(
         getattr(old, each) == getattr(new, each) for each in ("public", "codebook", "records", "read_as", "decimal")
@@ -156,12 +156,12 @@ def _still_made(old: State, new: State, known: Started) -> bool:
     return alike and known.dialect.separator == (schema.dialect.separator if schema.dialect else ",")
 
 
-def names_of(state: State) -> list[str] | None:
+def names_of(state: Draft) -> list[str] | None:
     """The names of the columns as somebody wrote them."""
     return texts_listed(state.names) if state.names else None
 
 
-def known_of(state: State) -> Started:
+def known_of(state: Draft) -> Started:
     """What is known of the columns, as in a model that is made next; worked out once for the same files."""
     paths = state.table, state.public, state.codebook
     stamps = tuple((os.stat(each).st_mtime_ns, os.stat(each).st_size) for each in paths if os.path.isfile(each))
@@ -206,7 +206,7 @@ FACTS = {
 }
 
 
-def show_columns(place: Place, state: State, form: Form) -> Html:
+def show_columns(place: Place, state: Draft, form: SentForm) -> Html:
     """The page with every column: what it may hold, what a gap counts as, and why; and what can be said instead."""
     if state.given:
         return join(paragraphs("The columns are as the framework file says."), shown(declared(state).schema))
@@ -232,7 +232,7 @@ def show_columns(place: Place, state: State, form: Form) -> Html:
     return join(_found(state, known), sending("columns", *parts, button="Go on to what is secret"))
 
 
-def _column(form: Form, state: State, known: Started, k: int, name: str, made: Column | None) -> Html:
+def _column(form: SentForm, state: Draft, known: Started, k: int, name: str, made: Column | None) -> Html:
     """One column in a line that unfolds, with fields for what can be said of it."""
     each, said = known.columns[name], state.facts.get(name, {})
     book = "what you wrote" if "holds" in said or not state.book else "the codebook"
@@ -255,7 +255,7 @@ def _column(form: Form, state: State, known: Started, k: int, name: str, made: C
     )
 
 
-def take_columns(place: Place, state: State, form: Form) -> State:
+def take_columns(place: Place, state: Draft, form: SentForm) -> Draft:
     """What was said of columns; each fact is refused beside its field."""
     if state.given:
         return state
@@ -284,7 +284,7 @@ def take_columns(place: Place, state: State, form: Form) -> State:
     return new if same else replace(new, framework="")
 
 
-def _with_facts(place: Place, state: State, *, all_of_them: bool = True) -> State:
+def _with_facts(place: Place, state: Draft, *, all_of_them: bool = True) -> Draft:
     """The state with what was typed of the columns of its table, as a codebook and readings; all, or what fits."""
     header, base, _ = described_header(state.table, names_of(state), state.book or None)
     typed, read_as, codebook = dict(base), dict[str, str](), state.book

@@ -16,7 +16,7 @@ from bnpriv.render.html import Html, badge, element, join
 
 @final
 @dataclass(frozen=True)
-class Form:
+class SentForm:
     """What a form sent: the values of its fields, and the files that were handed over with it."""
 
     values: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
@@ -32,7 +32,7 @@ class Form:
         """All values of a field that can have several."""
         return list(self.values.get(name, ()))
 
-    def refused(self, wrong: BnprivError | FieldError) -> Form:
+    def refused(self, wrong: BnprivError | FieldError) -> SentForm:
         """The same, with what was refused of it."""
         field_, error = (wrong.field, wrong.error) if isinstance(wrong, FieldError) else ("", wrong)
         return replace(self, problems={field_: error})
@@ -96,25 +96,25 @@ def refusal(error: BnprivError, id_: str | None = None) -> Html:
     return element("div", *told, class_="refusal", id=id_)
 
 
-def beside(form: Form, name: str) -> Html:
+def beside(form: SentForm, name: str) -> Html:
     """What was refused of a field, to stand beside it; nothing where nothing was."""
     return refusal(form.problems[name], f"{name}-refusal") if name in form.problems else Html()
 
 
-def labelled(form: Form, name: str, label: str, control: Html, hint: str = "") -> Html:
+def labelled(form: SentForm, name: str, label: str, control: Html, hint: str = "") -> Html:
     """A control under its label, with a hint and the refusal that it caused."""
     told = [element("p", hint, class_="hint", id=f"{name}-hint")] if hint else []
     return element("div", element("label", label, for_=name), *told, control, beside(form, name), class_="field")
 
 
-def _told(form: Form, name: str, hint: str) -> dict[str, str | None]:
+def _told(form: SentForm, name: str, hint: str) -> dict[str, str | None]:
     """What describes a field to those who do not see where it stands."""
     ids = [f"{name}-hint"] * bool(hint) + [f"{name}-refusal"] * (name in form.problems)
     return {"aria_describedby": " ".join(ids) or None, "aria_invalid": "true" if name in form.problems else None}
 
 
 def entry(
-    form: Form, name: str, label: str, value: object = "", hint: str = "", *, type_: str = "text", **more: str
+    form: SentForm, name: str, label: str, value: object = "", hint: str = "", *, type_: str = "text", **more: str
 ) -> Html:
     """A field to write in."""
     written = None if type_ == "file" else form.text(name, value)
@@ -124,7 +124,7 @@ def entry(
 
 
 def choice(
-    form: Form, name: str, label: str, options: Iterable[tuple[str, str]], value: str = "", hint: str = ""
+    form: SentForm, name: str, label: str, options: Iterable[tuple[str, str]], value: str = "", hint: str = ""
 ) -> Html:
     """A list to choose one of."""
     picked = form.text(name, value)
@@ -134,8 +134,8 @@ def choice(
 
 
 def ticks(
-    form: Form, name: str, legend: str, options: Iterable[tuple[str, str | Html]], picked: Sequence[str], type_: str,
-    hint: str = "",
+    form: SentForm, name: str, legend: str, options: Iterable[tuple[str, str | Html]], picked: Sequence[str],
+    type_: str, hint: str = "",
 ) -> Html:  # fmt: skip
     """Boxes or radio buttons in a group; after a refusal as they were sent."""
     on = form.every(name) if form.values else picked

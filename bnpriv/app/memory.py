@@ -6,7 +6,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from bnpriv.app.state import State
+from bnpriv.app.state import Draft
 from bnpriv.digest import sha256
 from bnpriv.errors import ParameterError
 
@@ -51,7 +51,7 @@ def _planned(path: str, digest: str, query: str, epsilon: float, delta: float) -
     return plan(_read(path, digest), parse_query(query), epsilon, delta)
 
 
-def declared(state: State) -> Framework:
+def declared(state: Draft) -> Framework:
     """The framework that was made or given; refused where there is none yet."""
     if not state.framework:
         raise ParameterError("a model is needed first", found="none", remedy="Go back to the model, and make one.")

@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bnpriv.app.columns import known_of, names_of
-from bnpriv.app.forms import Form, at, choice, entry, group, paragraphs, refusal, sending, shown, ticks
+from bnpriv.app.forms import SentForm, at, choice, entry, group, paragraphs, refusal, sending, shown, ticks
 from bnpriv.app.memory import declared, framework_at
-from bnpriv.app.state import Hidden, Place, State
+from bnpriv.app.state import Draft, HiddenColumn, Place
 from bnpriv.digest import sha256
 from bnpriv.errors import ParameterError
 from bnpriv.io.starter.files import ASK_BEHIND, ASK_SINGLE, ASK_THIS
@@ -41,7 +41,7 @@ QUESTIONS = {
 """The questions that `bnpriv init` asks, each with its field and an example."""
 
 
-def show_secret(place: Place, state: State, form: Form) -> Html:
+def show_secret(place: Place, state: Draft, form: SentForm) -> Html:
     """The page that asks which notion is meant, and which columns are protected how far."""
     from bnpriv.io.starter.start import usual_distance
 
@@ -72,14 +72,14 @@ def show_secret(place: Place, state: State, form: Form) -> Html:
     return sending("secret", element("p", intro), *asked, which, button="Go on to the model")
 
 
-def _protected(form: Form, k: int, name: str, known: Started, state: State) -> Html:
+def _protected(form: SentForm, k: int, name: str, known: Started, state: Draft) -> Html:
     """A column to be ticked, with what is hidden of it and how far apart tables may be."""
     from bnpriv.io.starter.start import properties_of, usual_distance, usual_property
 
     column, held = known.ready[name], state.hidden.get(name)
     usual, numbers = str(usual_property(name, column)), properties_of(name, column, known.dialect.dates.get(name, ""))
     on = str(k) in form.every("protect") if form.values else held is not None
-    hidden = held or Hidden(property=usual, at_most=usual_distance(state.records or 1))
+    hidden = held or HiddenColumn(property=usual, at_most=usual_distance(state.records or 1))
     # by their places: a text in a form may not hold all that a column may be called
     listed = [(str(place), words) for place, words in enumerate(numbers.values())]
     picked = next((str(place) for place, text in enumerate(numbers) if text == hidden.property), "")
@@ -100,7 +100,7 @@ def _protected(form: Form, k: int, name: str, known: Started, state: State) -> H
     return element("div", box, more, class_="protected")
 
 
-def take_secret(place: Place, state: State, form: Form) -> State:
+def take_secret(place: Place, state: Draft, form: SentForm) -> Draft:
     """The notion, and what is protected."""
     from bnpriv.core.schema import Schema
     from bnpriv.io.starter.start import hidden_number, properties_of
@@ -109,7 +109,7 @@ def take_secret(place: Place, state: State, form: Form) -> State:
         return state
     _check_answers(form)
     known, records = known_of(state), state.records or 1
-    hidden: dict[str, Hidden] = {}
+    hidden: dict[str, HiddenColumn] = {}
     for k, (name, column) in enumerate(known.ready.items()):
         if str(k) not in form.every("protect"):
             continue
@@ -125,14 +125,14 @@ def take_secret(place: Place, state: State, form: Form) -> State:
         with at(field):
             text = written or numbers.get(form.whole(field) or 0, "")
             secret = hidden_number(name, text, near, Schema(records=records, columns=known.ready))
-        hidden[name] = Hidden(property=str(secret.property), at_most=near)
+        hidden[name] = HiddenColumn(property=str(secret.property), at_most=near)
     with at("protect"):
         if not hidden:
             raise ParameterError("something must be hidden", found="no column", remedy="Choose at least one.")
     return state if hidden == state.hidden else replace(state, hidden=hidden, framework="", told=())
 
 
-def _check_answers(form: Form) -> None:
+def _check_answers(form: SentForm) -> None:
     """Refuse, beside the question that decides, all but the notion that a model can be learned for here."""
     from bnpriv.io.starter.files import answered_notion
     from bnpriv.io.starter.started import refuse_learning
@@ -157,7 +157,7 @@ QUICK_CELLS = 200_000
 """Values of a public table from which the tables of a graph are learned within a second."""
 
 
-def show_model(place: Place, state: State, form: Form) -> Html:
+def show_model(place: Place, state: Draft, form: SentForm) -> Html:
     """The page with the network: drawn, and its edges in a table, each to be removed or turned around."""
     from bnpriv.views.cards import graph_drawing
 
@@ -201,7 +201,7 @@ def _sending(act: str, button: str, *fields: Html) -> Html:
     return sending("model", hidden, *fields, button=button, waits="Learning the model ...")
 
 
-def _edges(state: State) -> dict[tuple[str, str], float | None]:
+def _edges(state: Draft) -> dict[tuple[str, str], float | None]:
     """The edges by hand, else those that were found, each with the strength that is stated."""
     return state.by_hand if state.edges or not state.framework else dict.fromkeys(_seen(state.framework))
 
@@ -215,7 +215,7 @@ def _seen(path: str) -> dict[tuple[str, str], EdgeShown]:
 
 
 def _table(
-    state: State, known: Started, edges: ExpertEdges, seen: Mapping[tuple[str, str], EdgeShown], form: Form
+    state: Draft, known: Started, edges: ExpertEdges, seen: Mapping[tuple[str, str], EdgeShown], form: SentForm
 ) -> Html:
     """Every edge with what the public table says of it, and its buttons."""
     rows: list[list[str]] = []
@@ -248,7 +248,7 @@ def _act(what: str, edge: tuple[str, str]) -> str:
     return f"{what} {sha256(repr(edge))[:16]}"  # whatever the columns are called
 
 
-def _adding(state: State, known: Started, form: Form) -> Html:
+def _adding(state: Draft, known: Started, form: SentForm) -> Html:
     """The fields for one more edge; a column that is left out cannot be chosen."""
     ends = [("", "choose"), *((str(k), name) for k, name in enumerate(known.ready))]
     last = paragraphs("The model is learned anew at once." if _quick(known) else "It is learned when you ask for it.")
@@ -264,7 +264,7 @@ def _quick(known: Started) -> bool:
     return (known.learned_from or 0) * len(known.columns) <= QUICK_CELLS
 
 
-def take_model(place: Place, state: State, form: Form) -> State:
+def take_model(place: Place, state: Draft, form: SentForm) -> Draft:
     """Change an edge, or make the model of all of them."""
     from bnpriv.io.starter.learn import strengths_of
 
@@ -297,7 +297,7 @@ def take_model(place: Place, state: State, form: Form) -> State:
     return _made(place, new, edges, field) if act == "learn" or _quick(known) else new
 
 
-def _made(place: Place, state: State, edges: ExpertEdges | None, field: str) -> State:
+def _made(place: Place, state: Draft, edges: ExpertEdges | None, field: str) -> Draft:
     """Make the model, and write its file; what is to be known of it is kept with it."""
     from bnpriv.core.secrets import Secret, apart
     from bnpriv.io.framework_text import write_framework

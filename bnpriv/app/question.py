@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from bnpriv import checks
-from bnpriv.app.forms import FieldError, Form, at, choice, entry, group, labelled, refusal, sending, shown, ticks
+from bnpriv.app.forms import FieldError, SentForm, at, choice, entry, group, labelled, refusal, sending, shown, ticks
 from bnpriv.app.memory import declared, plan_at
-from bnpriv.app.state import Place, State
+from bnpriv.app.state import Draft, Place
 from bnpriv.core.columns import Categorical
 from bnpriv.core.frameworks.question import Framework, own_query, require_query
 from bnpriv.core.queries.base import Query
@@ -54,7 +54,7 @@ CONDITIONS, MOST_OPTIONS, MOST_AGAIN = 4, 60, 8
 """Conditions that can be chosen; labels of a column that are listed; questions that can be taken again."""
 
 
-def show_question(place: Place, state: State, form: Form) -> Html:
+def show_question(place: Place, state: Draft, form: SentForm) -> Html:
     """The page on which a question is built or written, with what it would leak."""
     framework = declared(state)
     parts: list[Html] = []
@@ -87,7 +87,7 @@ def _leak(framework: Framework, query: str) -> Html:
     return join(title, element("p", f"It would tell about what must stay hidden{one}:"), element("ul", *lines), folded)
 
 
-def _building(form: Form, state: State, schema: Schema) -> Html:
+def _building(form: SentForm, state: Draft, schema: Schema) -> Html:
     """The fields to build a question with; the script hides those that the question does not use."""
     columns = [(str(k), _said(schema, name)) for k, name in enumerate(schema.columns)]
     subjects = [("", "a label or a column ..."), *((key, said) for key, (_, _, said) in _subjects(schema).items())]
@@ -142,7 +142,7 @@ def _said(schema: Schema, name: str) -> str:
     return f"{visible(name)} ({said(column.lower)} to {said(column.upper)})"
 
 
-def take_question(place: Place, state: State, form: Form) -> State:
+def take_question(place: Place, state: Draft, form: SentForm) -> Draft:
     """A question that fits the columns."""
     framework = declared(state)
     field = next((each for each in ("what", "again") if form.text(each)), "query")
@@ -166,12 +166,12 @@ def _fits(field: str, text: str, schema: Schema | None) -> Query:
     return query
 
 
-def _picked(form: Form, field: str, known: Mapping[str, Any]) -> Any:
+def _picked(form: SentForm, field: str, known: Mapping[str, Any]) -> Any:
     with at(field):
         return known[checks.member("what is chosen", form.text(field), known, error=ParameterError)]
 
 
-def _built(form: Form, schema: Schema) -> str:
+def _built(form: SentForm, schema: Schema) -> str:
     """The text of what was chosen; each part is tried by itself, so that a refusal stands beside its field."""
     _, text = _picked(form, "what", WHATS)
     used, parts = re.findall("{(.*?)}", text), {"shares": form.text("shares"), "edges": ""}
@@ -194,7 +194,7 @@ def _built(form: Form, schema: Schema) -> str:
     return made
 
 
-def _condition(form: Form, schema: Schema) -> str:
+def _condition(form: SentForm, schema: Schema) -> str:
     """The conditions that were chosen, joined."""
     made: list[str] = []
     for k in range(CONDITIONS):
@@ -227,7 +227,7 @@ def _constant(text: str, name: str, schema: Schema, beyond: float = 0.0) -> str:
     return text if days else literal(int(value) if value.is_integer() and abs(value) < 2**53 else value)
 
 
-def show_strength(place: Place, state: State, form: Form) -> Html:
+def show_strength(place: Place, state: Draft, form: SentForm) -> Html:
     """The page with the slider; what stands under it follows the slider."""
     slider = element(
         "input", type="range", name="slide", id="slide", min="-3", max="1", step="0.05", aria_controls="said live",
@@ -250,7 +250,7 @@ def show_strength(place: Place, state: State, form: Form) -> Html:
     return sending("strength", asked, fields, live, button="Go on to the release", waits="Working it out ...")
 
 
-def live_strength(state: State, form: Form) -> Html:
+def live_strength(state: Draft, form: SentForm) -> Html:
     """What stands under the slider: in short what is said aloud, then all of it; or the refusal of epsilon or delta."""
     try:
         told, more = _ways(_strength(state, form) if form.values else state, form)
@@ -261,7 +261,7 @@ def live_strength(state: State, form: Form) -> Html:
     return join(element("div", *told, id="said", role="status"), element("div", *more, id="live"))
 
 
-def _strength(state: State, form: Form) -> State:
+def _strength(state: Draft, form: SentForm) -> Draft:
     """Epsilon, delta, and the way to release, as they were written and chosen."""
     epsilon, delta = form.number("epsilon"), form.number("delta") or 0.0
     if form.text("act") == "slide":
@@ -276,7 +276,7 @@ def _strength(state: State, form: Form) -> State:
     return replace(state, epsilon=epsilon, delta=delta, mechanism=form.text("mechanism", state.mechanism), form=way)
 
 
-def _table(state: State) -> TablePlan:
+def _table(state: Draft) -> TablePlan:
     """What a private table would be that promises as much and answers this question too."""
     with at("form"):
         found = plan_table(declared(state), state.epsilon, state.delta, queries=[state.query])
@@ -284,7 +284,7 @@ def _table(state: State) -> TablePlan:
     return found
 
 
-def _ways(state: State, form: Form) -> tuple[list[Html], list[Html]]:
+def _ways(state: Draft, form: SentForm) -> tuple[list[Html], list[Html]]:
     """What is said of the way to release that was chosen; and every way, with how far its answer is off."""
     with at("epsilon"):
         made = plan_at(state.framework, state.query, state.epsilon, state.delta)
@@ -333,7 +333,7 @@ def _off(error: float) -> str:
     return f"off by {upper_text(error)} on average" if math.isfinite(error) else "off by nobody knows how much"
 
 
-def take_strength(place: Place, state: State, form: Form) -> State:
+def take_strength(place: Place, state: Draft, form: SentForm) -> Draft:
     """Epsilon, delta, and what is released how; what cannot be is refused once one goes on."""
     new = _strength(state, form)
     with at("epsilon"):

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnpriv.app.columns import WITH_NAMES, names_of
-from bnpriv.app.forms import Form, at, entry, refusal, sending, shown, ticks
+from bnpriv.app.forms import SentForm, at, entry, refusal, sending, shown, ticks
 from bnpriv.app.memory import declared, digest_at, framework_at, plan_at
-from bnpriv.app.state import Asked, Place, State, lacking, write_state
+from bnpriv.app.state import Asked, Draft, Place, lacking, write_state
 from bnpriv.digest import sha256
 from bnpriv.errors import BnprivError, FileError, LedgerError, MissingExtraError, ParameterError, RefusedError
 from bnpriv.render import html
@@ -47,14 +47,14 @@ OTHER_MODEL = (
 # --------------------------------------------------------------------------------------------------
 
 
-def account_of(place: Place, state: State) -> CountedAccount | None:
+def account_of(place: Place, state: Draft) -> CountedAccount | None:
     """The account of the table in the ledger; None where it has none yet."""
     from bnpriv.ledger.counted import CountedAccount
 
     return CountedAccount.known(declared(state), place.ledger, ACCOUNT)
 
 
-def offered(state: State, account: CountedAccount | None = None) -> Any:
+def offered(state: Draft, account: CountedAccount | None = None) -> Any:
     """The calibration, or the rule of the private table, that is asked for; by default the one that a session takes."""
     from bnpriv.core.accounting.accountant import Accountant
     from bnpriv.io.query_text import parse_query
@@ -73,13 +73,13 @@ def offered(state: State, account: CountedAccount | None = None) -> Any:
     return framework.kept.latest("taken by a session", asked, 8, taken).calibration
 
 
-def _planned(state: State) -> TablePlan:
+def _planned(state: Draft) -> TablePlan:
     from bnpriv.tables.private_table.private_table import plan_table
 
     return plan_table(declared(state), state.epsilon, state.delta, queries=[state.query] if state.query else [])
 
 
-def against_public(state: State, it: Any) -> Any:
+def against_public(state: Draft, it: Any) -> Any:
     """What the public table says of the model for the question; None where there is none, or it cannot say it."""
     if state.form == "answer" and os.path.isfile(state.public):
         with suppress(BnprivError):  # the statement says why
@@ -87,7 +87,7 @@ def against_public(state: State, it: Any) -> Any:
     return None
 
 
-def doubts(state: State, it: Any) -> dict[str, tuple[str, str]]:
+def doubts(state: Draft, it: Any) -> dict[str, tuple[str, str]]:
     """What has to be ticked before a release, by the names of the boxes."""
     if state.form == "table":
         return {"seen": ("Real records are handed on", "They may be seen: single persons need no protection.")}
@@ -99,7 +99,7 @@ def doubts(state: State, it: Any) -> dict[str, tuple[str, str]]:
     return found
 
 
-def show_release(place: Place, state: State, form: Form) -> Html:
+def show_release(place: Place, state: Draft, form: SentForm) -> Html:
     """The page that says what a release costs, asks once, and shows what was released."""
     first = lacking(replace(state, releases=()), "release")
     try:
@@ -124,7 +124,7 @@ def show_release(place: Place, state: State, form: Form) -> Html:
     return join(released_, element("details", more, ask))
 
 
-def _asking(state: State, account: CountedAccount | None, form: Form) -> Html:
+def _asking(state: Draft, account: CountedAccount | None, form: SentForm) -> Html:
     from bnpriv.ledger.counted import spent_of
     from bnpriv.ledger.history import left_text
     from bnpriv.ledger.prices import Chooser, Price
@@ -162,7 +162,7 @@ def _asking(state: State, account: CountedAccount | None, form: Form) -> Html:
 # --------------------------------------------------------------------------------------------------
 
 
-def take_release(place: Place, state: State, form: Form) -> State:
+def take_release(place: Place, state: Draft, form: SentForm) -> Draft:
     """Keep what is asked for, charge it, and answer it; the same form sent again is the same release."""
     key, act = form.text("key"), form.text("act")
     if state.releases and act == "decide":
@@ -201,7 +201,7 @@ def take_release(place: Place, state: State, form: Form) -> State:
     return new
 
 
-def _mark(state: State, account: CountedAccount | None, framework: str = "") -> str:
+def _mark(state: Draft, account: CountedAccount | None, framework: str = "") -> str:
     """Tells what a page showed from what is so now: the choice, the framework's files, and what was charged."""
     now = state.mark, digest_at(framework or state.framework), account.head if account else ""
     return sha256(repr(now))[:12]
@@ -213,7 +213,7 @@ def _require_shown(key: str, mark: str) -> None:
         raise ParameterError(CHANGED, found=found, remedy=remedy)
 
 
-def _budget(state: State, it: Any, form: Form) -> Budget:
+def _budget(state: Draft, it: Any, form: SentForm) -> Budget:
     """The budget of a new account, which must hold its first release: no account is opened for nothing."""
     from bnpriv.ledger.values import Budget
 
@@ -225,7 +225,7 @@ def _budget(state: State, it: Any, form: Form) -> Budget:
         return Budget(given, state.delta)
 
 
-def _kept(place: Place, state: State, it: Any) -> State:
+def _kept(place: Place, state: Draft, it: Any) -> Draft:
     """What was chosen, with all of it said; a framework file that was given is copied: its owner may change it."""
     from bnpriv.io.framework_file import copy_framework
 
@@ -274,14 +274,14 @@ def released(place: Place, asked: Asked) -> Release | PrivateTable:
     return charged_before(account, offered(asked.state), asked.key, _table_file(place, asked))
 
 
-def statement(place: Place, state: State, k: int, decided: Any = None) -> Shown:
+def statement(place: Place, state: Draft, k: int, decided: Any = None) -> Shown:
     """The statement on what was released, with who decided what."""
     made, it = released(place, state.releases[k]), state.releases[k].state
     public = it.public if os.path.isfile(it.public) else None
     return made.statement(state.decided if decided is None else decided, declared(it) if it.form == "table" else public)
 
 
-def _made(place: Place, state: State, k: int) -> Html:
+def _made(place: Place, state: Draft, k: int) -> Html:
     """What was released, with its statement."""
     try:
         parts = [shown(released(place, state.releases[k]))]
@@ -292,7 +292,7 @@ def _made(place: Place, state: State, k: int) -> Html:
     return element("section", *parts, id=f"release-{k}")
 
 
-def _deciding(place: Place, state: State, form: Form) -> Html:
+def _deciding(place: Place, state: Draft, form: SentForm) -> Html:
     """Who decided what, for all statements; what is chosen is shown as it was for the last release."""
     try:
         rows: Any = statement(place, state, -1).document.data["decisions"]
@@ -306,7 +306,7 @@ def _deciding(place: Place, state: State, form: Form) -> Html:
     return element("details", told, sending("release", act, *fields, button="Keep who decided what"), open=opened)
 
 
-def _decided(place: Place, state: State, form: Form) -> State:
+def _decided(place: Place, state: Draft, form: SentForm) -> Draft:
     from bnpriv.core.frameworks.base import DECISIONS
 
     decided = {name: text for name in DECISIONS if (text := form.text(name))}
@@ -331,17 +331,17 @@ ENDINGS = {
 }  # fmt: skip
 
 
-def _base(state: State) -> State:
+def _base(state: Draft) -> Draft:
     """What the releases were made under; before the first one what is chosen."""
     return state.releases[-1].state if state.releases else state
 
 
-def _typed(place: Place, base: State) -> bool:
+def _typed(place: Place, base: Draft) -> bool:
     """Whether a codebook was made of what was typed, which goes with the framework."""
     return Path(base.codebook).is_relative_to(place.kept)
 
 
-def files(place: Place, state: State) -> Files:
+def files(place: Place, state: Draft) -> Files:
     """All that can be taken along."""
     from bnpriv.io.framework_file import framework_files
     from bnpriv.ledger.session import statement_of
@@ -377,7 +377,7 @@ def _statements(folder: str, made: Callable[[], Shown]) -> Files:
     return found
 
 
-def show_downloads(place: Place, state: State, form: Form) -> Html:
+def show_downloads(place: Place, state: Draft, form: SentForm) -> Html:
     """The page with all files, and the commands and the Python that do the same."""
     found = [*(f"all/{each}" for each in ARCHIVES), *files(place, state)]
     heads = {"all": "Everything", "together": "All releases together"}
@@ -397,12 +397,12 @@ def show_downloads(place: Place, state: State, form: Form) -> Html:
     return join(*parts, element("p", told))
 
 
-def take_downloads(place: Place, state: State, form: Form) -> State:
+def take_downloads(place: Place, state: Draft, form: SentForm) -> Draft:
     """Nothing is chosen there."""
     return state
 
 
-def download(place: Place, state: State, which: str, name: str) -> tuple[str, bytes]:
+def download(place: Place, state: Draft, which: str, name: str) -> tuple[str, bytes]:
     """A file to be taken along: its name and what it holds.
 
     Raises
@@ -423,7 +423,7 @@ def download(place: Place, state: State, which: str, name: str) -> tuple[str, by
     return name, held.getvalue()
 
 
-def commands(place: Place, state: State) -> tuple[list[str], list[str]]:
+def commands(place: Place, state: Draft) -> tuple[list[str], list[str]]:
     """The commands of the shell, and the Python, that do what was done here."""
     from bnpriv.io.starter.files import start_texts
 

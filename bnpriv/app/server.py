@@ -26,8 +26,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from bnpriv.app import columns, model, question, release
-from bnpriv.app.forms import FieldError, Form, refusal
-from bnpriv.app.state import Place, State, folder_of, forget, lacking, on_disk, read_state, write_kept, write_state
+from bnpriv.app.forms import FieldError, SentForm, refusal
+from bnpriv.app.state import Draft, Place, folder_of, forget, lacking, on_disk, read_state, write_kept, write_state
 from bnpriv.app.uploads import MOST_UPLOAD, form_of
 from bnpriv.errors import BnprivError, FileError
 from bnpriv.io.framework_file import read_framework
@@ -38,8 +38,8 @@ from bnpriv.render import html
 from bnpriv.render.html import Html, element, join
 from bnpriv.text import visible
 
-Show = Callable[[Place, State, Form], Html]
-Take = Callable[[Place, State, Form], State]
+Show = Callable[[Place, Draft, SentForm], Html]
+Take = Callable[[Place, Draft, SentForm], Draft]
 
 
 @dataclass(frozen=True)
@@ -91,17 +91,17 @@ class Desk:
             given = str(user_path(framework).resolve())
             if self.state.framework != given:
                 old = self.state
-                self.keep(State(framework=given, given=True, table=old.table, releases=old.releases))
+                self.keep(Draft(framework=given, given=True, table=old.table, releases=old.releases))
 
-    def keep(self, state: State) -> None:
+    def keep(self, state: Draft) -> None:
         """Take a new state, once it is on the disk."""
         if state != self.state:
             write_state(state, self.place.kept)
             self.state = state
 
-    def page(self, name: str, form: Form | None = None) -> Html | str:
+    def page(self, name: str, form: SentForm | None = None) -> Html | str:
         """A page of the road, or the name of the step that must come first."""
-        step, state, form = BY_NAME[name], self.state, form or Form()
+        step, state, form = BY_NAME[name], self.state, form or SentForm()
         if first := lacking(state, name):
             return first
         try:
@@ -110,7 +110,7 @@ class Desk:
             body = refusal(error)
         return whole_page(step, state, body, form)
 
-    def take(self, name: str, form: Form) -> Html | str:
+    def take(self, name: str, form: SentForm) -> Html | str:
         """What a form sent: the page again with what was refused, or the name of the step that comes next."""
         step = BY_NAME[name]
         with self._changing:
@@ -129,7 +129,7 @@ class Desk:
         return name if form.text("act") else step.then  # a button with an act stays on its page
 
 
-def whole_page(step: RoadStep, state: State, body: Html, form: Form) -> Html:
+def whole_page(step: RoadStep, state: Draft, body: Html, form: SentForm) -> Html:
     """A page with the road above it, and what was refused before all else."""
     links: list[Html] = []
     for each in ROAD:
@@ -252,7 +252,7 @@ def application(desk: Desk, *, token: str, port: int, most_bytes: int = MOST_UPL
         return answered(await run_in_threadpool(desk.take, name, form), 422)
 
     def live(request: Request) -> Response:
-        sent = Form(values={name: [value] for name, value in request.query_params.items()})
+        sent = SentForm(values={name: [value] for name, value in request.query_params.items()})
         return answered(question.live_strength(desk.state, sent))
 
     def download(request: Request) -> Response:

@@ -30,7 +30,7 @@ PATHS = ("table", "public", "book", "codebook", "framework")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hidden:
+class HiddenColumn:
     """What is hidden of one column: the property's text, and how far apart two of its values may lie."""
 
     property: str = ""
@@ -42,11 +42,11 @@ class Asked:
     """A release that was asked for, as all was chosen then; its key finds it in the ledger again, free of charge."""
 
     key: str
-    state: State  # without releases; its framework file is kept as it was
+    state: Draft  # without releases; its framework file is kept as it was
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class Draft:
     """What was chosen so far, empty where nothing was; nothing of it was computed from the private table."""
 
     table: str = ""
@@ -58,7 +58,7 @@ class State:
     decimal: str = ""  # the sign before decimals, where no public table shows it
     records: int | None = None
     read_as: Mapping[str, str] = field(default_factory=dict[str, str])
-    hidden: Mapping[str, Hidden] = field(default_factory=dict[str, Hidden])
+    hidden: Mapping[str, HiddenColumn] = field(default_factory=dict[str, HiddenColumn])
     # by hand, by the column above and the one below, with the strength that is stated; empty where as they were found
     edges: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict[str, Mapping[str, float | None]])
     graphs: int = 1  # resamples in which edges were looked for
@@ -121,7 +121,7 @@ class Place:
             raise FileError("a file is one of those in the folder where the shell was", found="another", remedy=remedy)
         return str(self.folder.resolve() / name)
 
-    def handed(self, state: State) -> set[Path]:
+    def handed(self, state: Draft) -> set[Path]:
         """The files that were handed over and are still chosen, by a release too."""
         held = (state, *(each.state for each in state.releases))
         paths = {Path(getattr(each, name)) for each in held for name in PATHS}
@@ -155,7 +155,7 @@ def forget(paths: Iterable[Path]) -> None:
         shutil.rmtree(path.parent, ignore_errors=True)
 
 
-def write_state(state: State, kept: Path) -> None:
+def write_state(state: Draft, kept: Path) -> None:
     """Keep the state."""
     write_kept(kept / "state.json", json.dumps({"format": STATE_FORMAT, **asdict(state)}, indent=1))
 
@@ -171,7 +171,7 @@ def write_kept(path: Path, text: str) -> None:
         os.replace(new, path)
 
 
-def read_state(kept: Path) -> State:
+def read_state(kept: Path) -> Draft:
     """Return the state that was kept, or the first one; what was handed over and is gone must be chosen again.
 
     Raises
@@ -181,7 +181,7 @@ def read_state(kept: Path) -> State:
     """
     path = kept / "state.json"
     if not path.exists():
-        return State()
+        return Draft()
     try:
         held = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
         if held.pop("format") != STATE_FORMAT:
@@ -193,20 +193,20 @@ def read_state(kept: Path) -> State:
     return replace(state, **{name: "" for name in PATHS if not os.path.isfile(getattr(state, name))})
 
 
-def _state(held: dict[str, Any]) -> State:
-    hidden = {name: Hidden(**each) for name, each in held.pop("hidden", {}).items()}
+def _state(held: dict[str, Any]) -> Draft:
+    hidden = {name: HiddenColumn(**each) for name, each in held.pop("hidden", {}).items()}
     releases = [Asked(key=each["key"], state=_state(each["state"])) for each in held.pop("releases", ())]
     plain: dict[str, Any] = {
         name: tuple(cast("list[Any]", value)) if isinstance(value, list) else value for name, value in held.items()
     }
-    made = State(**plain, hidden=hidden, releases=tuple(releases))
-    usual = vars(State()).items()
+    made = Draft(**plain, hidden=hidden, releases=tuple(releases))
+    usual = vars(Draft()).items()
     if any(each is not None and not isinstance(getattr(made, name), type(each)) for name, each in usual):
         raise TypeError
     return made
 
 
-def lacking(state: State, step: str) -> str:
+def lacking(state: Draft, step: str) -> str:
     """The step that must come first; empty where this one can be shown, as what was released always can."""
     if state.releases and step in ("release", "downloads"):
         return ""

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from bnpriv.app.forms import Form
+from bnpriv.app.forms import SentForm
 from bnpriv.app.state import CODEBOOKS, TABLES, forget, on_disk
 from bnpriv.errors import BnprivError, FileError
 
@@ -64,7 +64,7 @@ class _Sent:
             if not self.problems:
                 (self._parser or self._sink).write(chunk)
 
-    def form(self) -> Form:
+    def form(self) -> SentForm:
         """What was sent, if all of it came."""
         with self._noting():
             if self._parser and not self._whole and not self.problems:
@@ -72,7 +72,7 @@ class _Sent:
         body = b"" if self._parser or self.problems else self._sink.getvalue()
         for name, value in parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True):
             self.values.setdefault(name, []).append(value)
-        return Form(values=self.values, files=self.files, problems=self.problems)
+        return SentForm(values=self.values, files=self.files, problems=self.problems)
 
     def drop(self) -> None:
         """Remove the files."""
@@ -141,7 +141,7 @@ def safe_name(given: str) -> str:
     return (plain if plain.strip("_") else "table") + kept
 
 
-async def form_of(stream: AsyncIterator[bytes], content_type: str, folder: Path, most: int = MOST_UPLOAD) -> Form:
+async def form_of(stream: AsyncIterator[bytes], content_type: str, folder: Path, most: int = MOST_UPLOAD) -> SentForm:
     """What a form sent, its files in the folder; of one that is refused what its field is told, and no file.
 
     That one is read to its end as well: a browser that is cut off while it sends shows no answer.

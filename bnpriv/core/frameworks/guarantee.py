@@ -205,8 +205,8 @@ class Guarantee(HasCard):
         """How far odds move, where nothing more is bounded."""
         rare = f", except with probability {upper_chance(self.failure)} if one of the two is true" if self.delta else ""
         return (
-            f"The odds between the two secrets of a protected pair rise {by_times(self.nats)}{rare}. Other pairs are not "
-            "protected, so that a belief in one secret against all others has no bound."
+            f"The odds between the two secrets of a protected pair rise {by_times(self.nats)}{rare}. "
+            "Other pairs are not protected, so that a belief in one secret against all others has no bound."
         )
 
     @property

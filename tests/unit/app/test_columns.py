@@ -14,7 +14,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.app.columns import known_of
-from bnpriv.app.state import State
+from bnpriv.app.state import Draft
 from bnpriv.io.framework_text import write_framework
 from tests.unit.app.page import Page, key_of, protect, said
 
@@ -103,7 +103,7 @@ def test_a_table_that_cannot_be_read_is_refused_beside_its_field(
     assert found == field
     assert told in words
     assert "canary" not in words
-    assert page.desk.state == State()
+    assert page.desk.state == Draft()
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_what_stands_beside_the_table_is_refused_beside_its_field(
     found, words = beside(choose(page, **{"status": 422, **fields}))  # type: ignore[arg-type]
     assert found == field
     assert told in words
-    assert page.desk.state == State()
+    assert page.desk.state == Draft()
 
 
 def test_a_table_without_a_line_of_names_goes_on_as_a_copy_with_one(page: Page) -> None:

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from bnpriv.app.forms import FieldError, Form, at, choice, entry, paragraphs, refusal, sending, shown, ticks
+from bnpriv.app.forms import FieldError, SentForm, at, choice, entry, paragraphs, refusal, sending, shown, ticks
 from bnpriv.errors import FileProblemsError, ParameterError
 
 HOSTILE = "\"><script>alert('1')</script>\u202e=1+1"
@@ -35,20 +35,20 @@ def refused() -> ParameterError:
     ("text", "number"), [("", None), ("5", 5.0), (" 5_000 ", 5000.0), ("5\u202f000", 5000.0), ("1e3", 1000.0)]
 )
 def test_a_number_is_read(text: str, number: float | None) -> None:
-    assert Form(values={"n": [text]}).number("n") == number
-    assert Form(values={"n": [text]}).whole("n") == (None if number is None else int(number))
+    assert SentForm(values={"n": [text]}).number("n") == number
+    assert SentForm(values={"n": [text]}).whole("n") == (None if number is None else int(number))
 
 
 @pytest.mark.parametrize("text", ["1,5", "one", "0x10", "nan", "inf", "-inf", "0.5", "1e400", "9" * 400])
 def test_what_is_no_whole_number_is_refused_at_its_field(text: str) -> None:
     with pytest.raises(FieldError) as wrong:
-        Form(values={"n": [text]}).whole("n")
+        SentForm(values={"n": [text]}).whole("n")
     assert wrong.value.field == "n"
     assert isinstance(wrong.value.error, ParameterError)
 
 
 def test_a_refusal_is_kept_with_its_field() -> None:
-    form = Form(values={"n": ["-1"]})
+    form = SentForm(values={"n": ["-1"]})
     with pytest.raises(FieldError) as wrong, at("n"):
         raise refused()
     assert form.refused(wrong.value).problems == {"n": wrong.value.error}
@@ -58,7 +58,7 @@ def test_a_refusal_is_kept_with_its_field() -> None:
 
 
 def test_a_refused_field_is_told_of_to_those_who_do_not_see_it() -> None:
-    form = Form(values={"n": ["-1"]}).refused(FieldError("n", refused()))
+    form = SentForm(values={"n": ["-1"]}).refused(FieldError("n", refused()))
     for made in (entry(form, "n", "Number", 5, "A hint."), choice(form, "n", "Number", [("-1", "one")], "", "A hint.")):
         read = Read(made)
         control = (read.all("input") or read.all("select"))[0]
@@ -68,14 +68,14 @@ def test_a_refused_field_is_told_of_to_those_who_do_not_see_it() -> None:
         assert set((control["aria-describedby"] or "").split()) == {"n-hint", "n-refusal"} <= ids
         assert "a number above 0; found -1" in made
     assert Read(entry(form, "n", "Number", 5)).all("input")[0]["value"] == "-1"
-    assert "aria-invalid" not in entry(Form(), "n", "Number", 5)
+    assert "aria-invalid" not in entry(SentForm(), "n", "Number", 5)
 
 
 def test_boxes_are_as_they_were_sent_after_a_refusal() -> None:
     options = [("a", "A"), ("b", "B")]
-    first = Read(ticks(Form(), "t", "Which?", options, ["a"], "checkbox")).all("input")
+    first = Read(ticks(SentForm(), "t", "Which?", options, ["a"], "checkbox")).all("input")
     assert ["checked" in each for each in first] == [True, False]
-    again = Form(values={"t": ["b"]}).refused(FieldError("t", refused()))
+    again = SentForm(values={"t": ["b"]}).refused(FieldError("t", refused()))
     made = ticks(again, "t", "Which?", options, ["a"], "checkbox", "A hint.")
     assert ["checked" in each for each in Read(made).all("input")] == [False, True]
     assert 'id="t-refusal"' in made
@@ -83,7 +83,7 @@ def test_boxes_are_as_they_were_sent_after_a_refusal() -> None:
 
 
 def test_names_cannot_break_out() -> None:
-    form = Form(values={HOSTILE: [HOSTILE]}).refused(
+    form = SentForm(values={HOSTILE: [HOSTILE]}).refused(
         FieldError(HOSTILE, ParameterError(HOSTILE, found=HOSTILE, remedy=HOSTILE))
     )
     parts = [

@@ -10,7 +10,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.app.memory import declared, framework_at, plan_at
-from bnpriv.app.state import State
+from bnpriv.app.state import Draft
 from bnpriv.errors import ParameterError
 from bnpriv.io.examples import example_path
 
@@ -25,14 +25,14 @@ def path(tmp_path: Path) -> str:
 def test_a_framework_is_read_again_when_its_file_has_changed(path: str) -> None:
     first = framework_at(path)
     assert framework_at(path) is first
-    assert declared(State(framework=path)) is first
+    assert declared(Draft(framework=path)) is first
     Path(path).write_text(Path(path).read_text() + "\n# another line\n")
     assert framework_at(path) is not first
 
 
 def test_a_model_is_needed_first() -> None:
     with pytest.raises(ParameterError, match="a model is needed first"):
-        declared(State())
+        declared(Draft())
 
 
 def test_two_tabs_that_ask_for_one_plan_wait_for_one(path: str, monkeypatch: pytest.MonkeyPatch) -> None:

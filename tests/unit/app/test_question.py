@@ -12,16 +12,16 @@ from threading import Thread
 import pytest
 
 from bnpriv.app import question
-from bnpriv.app.forms import FieldError, Form
+from bnpriv.app.forms import FieldError, SentForm
 from bnpriv.app.question import WHATS, live_strength, show_question, show_strength, take_question, take_strength
-from bnpriv.app.state import Place, State, read_state
+from bnpriv.app.state import Draft, Place, read_state
 from bnpriv.errors import BnprivError, ParameterError
 from bnpriv.io.examples import example_data, example_path
 from tests.unit.app.page import HOSTILE, Page, ready, said
 
 
-def form(**fields: str) -> Form:
-    return Form(values={name.replace("__", "."): [value] for name, value in fields.items()})
+def form(**fields: str) -> SentForm:
+    return SentForm(values={name.replace("__", "."): [value] for name, value in fields.items()})
 
 
 @pytest.fixture
@@ -29,19 +29,19 @@ def place(tmp_path: Path) -> Place:
     return Place(folder=tmp_path, kept=tmp_path, uploads=tmp_path, ledger=str(tmp_path / "ledger.db"))
 
 
-HOSPITAL = State(framework=str(example_path("hospital")), given=True)
+HOSPITAL = Draft(framework=str(example_path("hospital")), given=True)
 """Its columns are age_group, smoker, disease, ward, inhaler and days, from 1 to 13."""
 
 
-def built(place: Place, state: State = HOSPITAL, **fields: str) -> str:
+def built(place: Place, state: Draft = HOSPITAL, **fields: str) -> str:
     return take_question(place, state, form(**fields)).query
 
 
-def refused(place: Place, state: State, **fields: str) -> tuple[str, str]:
+def refused(place: Place, state: Draft, **fields: str) -> tuple[str, str]:
     """The field that is refused, and what stands beside it."""
     with pytest.raises(FieldError) as wrong:
         take_question(place, state, form(**fields))
-    page = show_question(place, state, Form(form(**fields).values, problems={wrong.value.field: wrong.value.error}))
+    page = show_question(place, state, SentForm(form(**fields).values, problems={wrong.value.field: wrong.value.error}))
     assert page.count(f'id="{wrong.value.field}-refusal"') == 1
     return wrong.value.field, str(wrong.value.error)
 
@@ -115,7 +115,7 @@ def test_what_is_no_question_is_refused_beside_its_field(
 
 
 def test_every_question_to_choose_shows_only_fields_that_it_uses(place: Place) -> None:
-    page = show_question(place, HOSPITAL, Form())
+    page = show_question(place, HOSPITAL, SentForm())
     for what, (_, text) in WHATS.items():
         shown = {
             field
@@ -133,29 +133,29 @@ def test_every_question_to_choose_shows_only_fields_that_it_uses(place: Place) -
 
 def test_questions_asked_before_are_taken_again_or_asked_together(place: Place) -> None:
     first = take_question(place, HOSPITAL, form(query="mean(days)"))
-    assert "Take it again" not in show_question(place, first, Form())
+    assert "Take it again" not in show_question(place, first, SentForm())
     second = take_question(place, first, form(what="histogram", column="3", together="yes"))
     assert second.query == "stack(mean(days), histogram(ward))"
-    assert "Take it again" in show_question(place, second, Form())
+    assert "Take it again" in show_question(place, second, SentForm())
     again = take_question(place, second, form(again="1"))
     assert again.query == "mean(days)"
     assert again.queries == ("mean(days)", "stack(mean(days), histogram(ward))")
 
 
 def test_a_mechanism_is_kept_for_its_question_only(place: Place) -> None:
-    chosen = State(framework=HOSPITAL.framework, query="mean(days)", mechanism="WassersteinMechanism()")
+    chosen = Draft(framework=HOSPITAL.framework, query="mean(days)", mechanism="WassersteinMechanism()")
     assert take_question(place, chosen, form(query="mean(days)")).mechanism
     assert not take_question(place, chosen, form(query="total(days)")).mechanism
 
 
 def test_what_it_would_leak_is_told_of_what_is_hidden_first(place: Place) -> None:
-    page = said("<main" + show_question(place, take_question(place, HOSPITAL, form(query="mean(days)")), Form()))
+    page = said("<main" + show_question(place, take_question(place, HOSPITAL, form(query="mean(days)")), SentForm()))
     told = page.partition("must stay hidden")[2]
     assert re.search(r"disease : the odds move by at most [\d.]+ times \([\d.]+ nats\)", told)
     assert told.index("disease") < told.index("days")
 
 
-def invented(folder: Path) -> State:
+def invented(folder: Path) -> Draft:
     """A framework with a hostile name, hostile labels, dates, and a column of more labels than are listed."""
     import bnpriv as bp
     from bnpriv.io.framework_text import write_framework
@@ -172,7 +172,7 @@ def invented(folder: Path) -> State:
     secret = bp.Secret(bp.count(bp.col(HOSTILE) == "<b>"), pairs=bp.apart(at_most=5))
     made = bp.DatasetAttributePrivacy(network, schema, protect={HOSTILE: secret}, source="invented")
     write_framework(made, folder / "framework.toml")
-    return State(framework=str(folder / "framework.toml"))
+    return Draft(framework=str(folder / "framework.toml"))
 
 
 def test_names_and_labels_that_mean_harm_stay_text(place: Place) -> None:
@@ -180,14 +180,14 @@ def test_names_and_labels_that_mean_harm_stay_text(place: Place) -> None:
     for k, label in enumerate(('"<b>"', r'"\""', '"a`b"')):
         asked = take_question(place, state, form(what="count", subject__0=f"0.{k}"))
         assert asked.query.endswith(f"== {label})")
-        page = show_question(place, asked, Form()) + show_strength(place, asked, Form())
+        page = show_question(place, asked, SentForm()) + show_strength(place, asked, SentForm())
         assert "<script" not in page
         assert "<b>" not in page
 
 
 def test_dates_are_told_and_written_as_dates(place: Place) -> None:
     state = invented(place.folder)
-    assert "born (1970-01-01 to 2024-10-04)" in show_question(place, state, Form())
+    assert "born (1970-01-01 to 2024-10-04)" in show_question(place, state, SentForm())
     since = {"what": "count", "subject__0": "1", "sign__0": ">="}
     assert built(place, state, **since, value__0="1990-12-31") == "count(born >= 1990-12-31)"
     asked = built(place, state, what="histogram", column="1", edges="1970-01-01, 1999-12-31, 2024-10-04")
@@ -198,7 +198,7 @@ def test_dates_are_told_and_written_as_dates(place: Place) -> None:
 
 def test_a_label_of_very_many_is_written(place: Place) -> None:
     state = invented(place.folder)
-    page = show_question(place, state, Form())
+    page = show_question(place, state, SentForm())
     assert "town (100 labels)" in page
     assert ">town: town 77<" not in page
     assert built(place, state, what="count", subject__0="2", value__0="town 77") == 'count(town == "town 77")'
@@ -209,10 +209,10 @@ def test_a_label_of_very_many_is_written(place: Place) -> None:
 # The strength.
 # --------------------------------------------------------------------------------------------------
 
-ASKED = State(framework=HOSPITAL.framework, given=True, query="count(days >= 8)")
+ASKED = Draft(framework=HOSPITAL.framework, given=True, query="count(days >= 8)")
 
 
-def strength(place: Place, state: State = ASKED, **fields: str) -> State:
+def strength(place: Place, state: Draft = ASKED, **fields: str) -> Draft:
     return take_strength(place, state, form(**{"delta": "0", **fields}))
 
 
@@ -224,7 +224,7 @@ def words(markup: str) -> str:
 def test_what_is_typed_is_kept_exactly_and_shown_again(place: Place, typed: str) -> None:
     state = strength(place, epsilon=typed, slide="-1")
     assert state.epsilon == float(typed)
-    shown = re.search('id="epsilon" value="([^"]+)"', show_strength(place, state, Form()))
+    shown = re.search('id="epsilon" value="([^"]+)"', show_strength(place, state, SentForm()))
     assert shown is not None
     assert float(shown[1]) == float(typed)
 
@@ -238,7 +238,7 @@ def test_an_epsilon_that_cannot_be_is_refused_beside_its_field(place: Place, typ
     assert 'id="epsilon-refusal"' in live
     assert "A belief" not in live
     problems: dict[str, BnprivError] = {"epsilon": wrong.value.error}
-    page = show_strength(place, ASKED, Form(form(epsilon=typed, delta="0").values, problems=problems))
+    page = show_strength(place, ASKED, SentForm(form(epsilon=typed, delta="0").values, problems=problems))
     assert page.count('id="epsilon-refusal"') == 1
     assert 'aria-invalid="true"' in page
 
@@ -305,7 +305,7 @@ def test_the_way_to_release_that_was_chosen_is_said_and_kept(place: Place) -> No
     assert strength(place, **picked).mechanism == "WassersteinMechanism()"
     table = strength(place, epsilon="0.3", form="table")
     assert table.form == "table"
-    assert "private table" in words(live_strength(table, Form()).partition('<div id="live">')[0])
+    assert "private table" in words(live_strength(table, SentForm()).partition('<div id="live">')[0])
     assert strength(place, table, epsilon="0.3", form="answer").form == "answer"
 
 
@@ -319,7 +319,7 @@ def test_what_an_epsilon_makes_impossible_is_refused_only_when_one_goes_on(place
 
 
 def test_where_no_private_table_is_possible_that_is_said(place: Place) -> None:
-    student = State(framework=str(example_path("student")), query="count(height > 180)")
+    student = Draft(framework=str(example_path("student")), query="count(height > 180)")
     assert "Why no private table" in live_strength(student, form(epsilon="1", delta="0"))
     with pytest.raises(FieldError) as wrong:
         strength(place, student, epsilon="1", form="table")

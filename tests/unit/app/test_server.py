@@ -19,8 +19,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.app import server
-from bnpriv.app.forms import Form
-from bnpriv.app.state import Place, State, read_state, write_state
+from bnpriv.app.forms import SentForm
+from bnpriv.app.state import Draft, Place, read_state, write_state
 from bnpriv.io.examples import example_data, example_path
 from tests.unit.app.page import HOST, HOSTILE, PORT, TOKEN, Page, Served, key_of, protect, raw_tables, ready, said
 
@@ -171,7 +171,7 @@ def test_what_is_too_large_is_refused_and_nothing_of_it_is_left(tmp_path: Path) 
         answer = sent("/table", content=chunks, headers={"content-type": "multipart/form-data; boundary=x"})
         assert answer.status_code == 422  # type: ignore[attr-defined]
     assert not [path for path in (tmp_path / "uploads").rglob("*") if path.is_file()]
-    assert page.desk.state == State()
+    assert page.desk.state == Draft()
 
 
 def test_single_persons_are_sent_to_differential_privacy(tmp_path: Path) -> None:
@@ -299,7 +299,7 @@ def test_a_page_does_not_wait_for_what_another_tab_asked_for(hospital: Page, mon
     under_way, may_end = threading.Event(), threading.Event()
     before = hospital.desk.state
 
-    def take(place: Place, state: State, form: Form) -> State:
+    def take(place: Place, state: Draft, form: SentForm) -> Draft:
         under_way.set()
         assert may_end.wait(30)
         return replace(state, query="mean(days)")
@@ -368,7 +368,7 @@ def test_a_step_keeps_what_it_kept_though_it_fails(hospital: Page, monkeypatch: 
     """The state in memory is the one on the disk, as after a charge whose answer fails."""
     kept = replace(hospital.desk.state, query="mean(days)")
 
-    def take(place: Place, state: State, form: Form) -> State:
+    def take(place: Place, state: Draft, form: SentForm) -> Draft:
         write_state(kept, place.kept)
         raise ZeroDivisionError
 

@@ -12,9 +12,9 @@ import pytest
 from bnpriv.app.state import (
     TABLES,
     Asked,
-    Hidden,
+    Draft,
+    HiddenColumn,
     Place,
-    State,
     folder_of,
     forget,
     lacking,
@@ -30,12 +30,12 @@ def place(folder: Path) -> Place:
     return Place(folder=folder, kept=folder / "kept", uploads=folder / "uploads", ledger="ledger.db")
 
 
-def full(folder: Path) -> State:
+def full(folder: Path) -> Draft:
     """A state in which nothing is as at the beginning, but for what lies in no file."""
     table = folder / "table.csv"
     table.write_text("a\n1\n")
-    hidden = {"na\u202eme": Hidden(property="mean(a)", at_most=3)}
-    state = State(
+    hidden = {"na\u202eme": HiddenColumn(property="mean(a)", at_most=3)}
+    state = Draft(
         table=str(table),
         records=10,
         hidden=hidden,
@@ -49,7 +49,7 @@ def full(folder: Path) -> State:
 
 def test_a_state_is_read_as_it_was_written_for_nobody_else(tmp_path: Path) -> None:
     state = full(tmp_path)
-    assert read_state(tmp_path) == State()
+    assert read_state(tmp_path) == Draft()
     write_state(state, tmp_path)
     assert read_state(tmp_path) == state
     assert (tmp_path / "state.json").stat().st_mode & 0o077 == 0
@@ -105,11 +105,11 @@ def test_a_file_that_is_gone_must_be_chosen_again(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_is_refused_and_leaves_the_old_state(tmp_path: Path) -> None:
-    write_state(State(query="mean(a)"), tmp_path)
+    write_state(Draft(query="mean(a)"), tmp_path)
     (tmp_path / "state.json.new").mkdir()
     with pytest.raises(FileError, match="with room"):
-        write_state(State(), tmp_path)
-    assert read_state(tmp_path) == State(query="mean(a)")
+        write_state(Draft(), tmp_path)
+    assert read_state(tmp_path) == Draft(query="mean(a)")
 
 
 def test_only_tables_of_the_folder_itself_are_listed(tmp_path: Path) -> None:
@@ -138,10 +138,10 @@ def test_what_was_handed_over_stays_while_a_release_needs_it(tmp_path: Path) -> 
     for path in (one, other):
         path.parent.mkdir()
         path.touch()
-    chosen = replace(state, public=str(one), releases=(Asked(key="a-key-of-it", state=State(table=str(other))),))
+    chosen = replace(state, public=str(one), releases=(Asked(key="a-key-of-it", state=Draft(table=str(other))),))
     assert made.handed(chosen) == {one, other}
     written = f"{made.uploads}/../kept/a.csv"  # is never taken for a file
-    assert made.handed(State(table=str(tmp_path / "table.csv"), query=written, names=written)) == set()
+    assert made.handed(Draft(table=str(tmp_path / "table.csv"), query=written, names=written)) == set()
     forget([one, tmp_path / "uploads" / "never" / "a.csv"])
     assert sorted(made.uploads.iterdir()) == [other.parent]
 
@@ -159,20 +159,23 @@ def test_the_folder_lies_beside_the_ledger_and_tells_no_password(tmp_path: Path)
     ("state", "first"),
     [
         (
-            State(),
+            Draft(),
             {"columns": "table", "model": "table", "question": "model", "release": "table", "downloads": "model"},
         ),
-        (State(table="t"), {"columns": "table", "secret": "table"}),
-        (State(table="t", records=1), {"columns": "", "model": "secret", "strength": "model"}),
-        (State(table="t", records=1, framework="f"), {"strength": "question", "release": "question", "downloads": ""}),
-        (State(framework="f", given=True), {"columns": "", "model": "", "question": "", "release": "table"}),
-        (State(framework="f", given=True, table="t", query="q"), {"strength": "", "release": ""}),
+        (Draft(table="t"), {"columns": "table", "secret": "table"}),
+        (Draft(table="t", records=1), {"columns": "", "model": "secret", "strength": "model"}),
         (
-            State(releases=(Asked(key="a-key-of-it", state=State()),)),
+            Draft(table="t", records=1, framework="f"),
+            {"strength": "question", "release": "question", "downloads": ""},
+        ),
+        (Draft(framework="f", given=True), {"columns": "", "model": "", "question": "", "release": "table"}),
+        (Draft(framework="f", given=True, table="t", query="q"), {"strength": "", "release": ""}),
+        (
+            Draft(releases=(Asked(key="a-key-of-it", state=Draft()),)),
             {"release": "", "downloads": "", "model": "table"},
         ),
     ],
 )
-def test_a_step_waits_for_what_it_needs(state: State, first: dict[str, str]) -> None:
+def test_a_step_waits_for_what_it_needs(state: Draft, first: dict[str, str]) -> None:
     assert {step: lacking(state, step) for step in first} == first
     assert lacking(state, "table") == ""

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from bnpriv.app import uploads
-from bnpriv.app.forms import Form
+from bnpriv.app.forms import SentForm
 from bnpriv.app.uploads import MOST_TEXT, form_of, safe_name
 
 KIND = "multipart/form-data; boundary=x"
@@ -22,7 +22,9 @@ def part(name: str, content: bytes, file: str | None = None) -> bytes:
     return f'--x\r\nContent-Disposition: form-data; name="{name}"{named}\r\n\r\n'.encode() + content + b"\r\n"
 
 
-def form(folder: Path, body: bytes | Iterable[bytes], kind: str = KIND, most: int = 2**20, pace: int = 1000) -> Form:
+def form(
+    folder: Path, body: bytes | Iterable[bytes], kind: str = KIND, most: int = 2**20, pace: int = 1000
+) -> SentForm:
     """What is read of a body that comes in pieces; the whole body must be read, whatever is made of it."""
     pieces = [body[k : k + pace] for k in range(0, len(body), pace)] if isinstance(body, bytes) else list(body)
     read: list[bytes] = []
