@@ -148,6 +148,8 @@ def read_codebook(path: str | os.PathLike[str]) -> dict[str, Described]:
     except FileError as refused:
         required = refused.required if refused.required.startswith(label) else f"{label}: {refused.required}"
         raise FileError(required, found=refused.found, remedy=refused.remedy) from None
+    except csv.Error as broken:
+        raise FileError(f"{label}: a codebook must be readable", found=str(broken), remedy="Correct it.") from None
     return dict(found)
 
 

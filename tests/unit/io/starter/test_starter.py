@@ -318,6 +318,7 @@ def test_codebooks_that_lie(tmp_path: Path, tables: tuple[Path, Path]) -> None:
         "sex,categorical,,,f|m,9": "codes of missing values are those of columns of numbers",
         "age,real,500,,": "leave room",
         ",real,1,2,": "an empty name",
+        f"age,real,1,2,{'9' * 2**18}": "field larger than field limit",
         "age,real,1,2,\nage,real,1,2,": "age again",
     }.items():
         book.write_text(f"column,type,lower,upper,categories,missing_codes\n{line}\n", encoding="utf-8")
