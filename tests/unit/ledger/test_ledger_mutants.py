@@ -91,7 +91,7 @@ def test_a_charge_after_the_answer_is_found(tmp_path: Path, monkeypatch: pytest.
         return Receipt(account=account, charge=(entry, rest), answer=None)
 
     def store(self: Ledger, receipt: Receipt, answer):
-        ledger.ledger_steps.reached("6 answer computed")
+        ledger.reached("6 answer computed")
         entry, rest = receipt.charge
         return plain_store(self, plain_charge(self, receipt.account, entry, **rest), answer)
 
