@@ -47,7 +47,7 @@ def secret_shown(chance: float, epsilon: float, **options) -> bp.types.Calibrati
 def test_it_imports_the_standard_library_only() -> None:
     """Its files may import each other, and nothing else that is not in every Python; each is short."""
     folder = Path(importlib.import_module("bnpriv.verify.check").__file__ or "").parent
-    ours = {f"bnpriv.verify.{file.stem}" for file in folder.glob("*.py")}
+    ours = {"bnpriv.verify", *(f"bnpriv.verify.{file.stem}" for file in folder.glob("*.py"))}
     for file in folder.glob("*.py"):
         text = file.read_text(encoding="utf-8")
         tree = ast.parse(text)
