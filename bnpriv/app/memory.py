@@ -33,7 +33,7 @@ def digest_at(path: str) -> str:
     """Tells a framework file, with the files that it names, from others."""
     from bnpriv.io.framework_file import framework_files
 
-    return sha256("".join(sha256(each.read_text("utf-8")) for each in framework_files(path) if each.is_file()))
+    return sha256("".join(sha256(each.read_bytes()) for each in framework_files(path) if each.is_file()))
 
 
 @lru_cache(maxsize=4)

@@ -11,7 +11,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.app.memory import declared, framework_at, plan_at
 from bnpriv.app.state import Draft
-from bnpriv.errors import ParameterError
+from bnpriv.errors import BnprivError, ParameterError
 from bnpriv.io.examples import example_path
 
 
@@ -28,6 +28,13 @@ def test_a_framework_is_read_again_when_its_file_has_changed(path: str) -> None:
     assert declared(Draft(framework=path)) is first
     Path(path).write_text(Path(path).read_text() + "\n# another line\n")
     assert framework_at(path) is not first
+
+
+def test_a_file_that_is_no_text_any_more_is_refused_in_words(path: str) -> None:
+    framework_at(path)
+    Path(path).write_bytes(Path(path).read_bytes() + b"# \xff\n")
+    with pytest.raises(BnprivError):
+        framework_at(path)
 
 
 def test_a_model_is_needed_first() -> None:
