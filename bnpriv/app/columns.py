@@ -84,11 +84,14 @@ def _found(state: Draft, known: Started) -> Html:
     """How many columns the table has; and what was found in the public one: what is left out and why, codes, dates."""
     lead = f"{Path(state.table).name} has {len(known.columns):,} columns; {len(known.ready):,} can be asked about: "
     wrote = known.notes if state.book else [each.replace("the codebook", "what you wrote") for each in known.notes]
-    plain = [re.sub("[:;] --as .*", ": say so under Columns.", each) for each in wrote]  # no options of the shell
-    plain = [re.sub(": --decimal .*", " under Table.", each) for each in plain]
-    notes = element("ul", *(element("li", each) for each in plain))
+    notes = element("ul", *(element("li", without_options(each)) for each in wrote))
     told = element("details", element("summary", "What was found"), notes, open=len(known.notes) < 9)
     return join(element("p", lead, html.names(known.ready), "."), told if known.notes else Html())
+
+
+def without_options(note: str) -> str:
+    """A note of the library for a reader without a shell."""
+    return re.sub(": --decimal .*", " under Table.", re.sub("[:;] --as .*", ": say so under Columns.", note))
 
 
 def take_table(place: Place, state: Draft, form: SentForm) -> Draft:

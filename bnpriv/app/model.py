@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from bnpriv.app.columns import known_of, names_of
-from bnpriv.app.forms import SentForm, at, choice, entry, group, paragraphs, refusal, sending, shown, ticks
+from bnpriv.app.columns import known_of, names_of, without_options
+from bnpriv.app.forms import SentForm, at, beside, choice, entry, group, paragraphs, sending, shown, ticks
 from bnpriv.app.memory import declared, framework_at
 from bnpriv.app.state import Draft, HiddenColumn, Place
 from bnpriv.digest import sha256
@@ -64,7 +64,7 @@ def show_secret(place: Place, state: Draft, form: SentForm) -> Html:
         element("p", example, class_="hint"),
         *(_protected(form, k, name, known, state) for k, name in enumerate(known.ready)),
         *(element("p", html.name(name), f" cannot be protected: {why}.") for name, why in known.out.items()),
-        *([refusal(form.problems["protect"], "protect-refusal")] if "protect" in form.problems else []),
+        beside(form, "protect"),
         id_="protect",
     )  # fmt: skip
     intro = "Answer from the top; the first yes decides. What this page can hide is a number of a whole column, as "
@@ -170,7 +170,7 @@ def show_model(place: Place, state: Draft, form: SentForm) -> Html:
         "independent, and then an answer about one is given no noise for the other: leave in what you cannot rule out."
     )
     parts = [element("p", intro)]
-    for first, *more in map(str.splitlines, state.told):
+    for first, *more in map(str.splitlines, map(without_options, state.told)):
         said = f"{first[:1].upper()}{first[1:]}"
         lines = element("ul", *(element("li", line) for line in more))
         parts.append(element("details", element("summary", said), lines) if more else element("p", said))
@@ -183,8 +183,7 @@ def show_model(place: Place, state: Draft, form: SentForm) -> Html:
         parts.append(element("p", element("a", "Go on to the question", href="/question", class_="go")))
     elif edges:
         parts.append(_sending("learn", "Make the model of these edges"))
-    if "model" in form.problems:
-        parts.append(refusal(form.problems["model"], "model-refusal"))
+    parts.append(beside(form, "model"))
     if state.public:
         hint = (
             "A resample is as many records, drawn from the table with repetition: an edge that is found in 12 of 20 "
@@ -229,8 +228,7 @@ def _table(
             element("button", text, name="act", value=_act(what, edge), aria_label=f"{text}: {above} to {below}")
             for what, text in (("remove", "Remove"), ("turn", "Turn around"))
         ]
-        wrong = [refusal(form.problems[f"edge-{k}"], f"edge-{k}-refusal")] if f"edge-{k}" in form.problems else []
-        last = element("div", element("div", *buttons), *wrong, id=f"edge-{k}", tabindex="-1")
+        last = element("div", element("div", *buttons), beside(form, f"edge-{k}"), id=f"edge-{k}", tabindex="-1")
         stated = f"{strength:g} times" if strength else ""
         rows.append([f"{above} → {below}", "; ".join(out) or said, stated or moves, chance, last])
     caption = (

@@ -624,7 +624,7 @@ def edges_shown(framework: Framework) -> dict[tuple[str, str], EdgeShown]:
     Notes
     -----
     The strength is that of the counts, with one more record for every state of the column above, which has the shares;
-    the chance is that of a G-test.
+    the chance is the p-value of `g_test`.
     """
     network, schema = (
         require_discrete(cast(Network, framework.network), "what a table shows of edges"),

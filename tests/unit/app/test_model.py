@@ -211,6 +211,18 @@ def test_a_large_public_table_is_learned_when_it_is_asked_for(tmp_path: Path, mo
     assert edges(page) == {("smokes", "income"), ("income", "age"), ("smokes", "age")}
 
 
+def test_no_page_speaks_of_options_of_the_shell(tmp_path: Path) -> None:
+    page = begun(tmp_path)
+    rows = (tmp_path / "public.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    coded = [re.sub("^[0-9]+", "999", row) if k % 40 == 5 else row for k, row in enumerate(rows)]
+    (tmp_path / "public.csv").write_text("".join(coded), encoding="utf-8")
+    protect(page)
+    page.send("model", act="find", graphs="1")
+    assert "say so under Columns" in said(page.get("model"))
+    for step in ("table", "columns", "secret", "model"):
+        assert " --" not in said(page.get(step)), step
+
+
 def test_resamples_and_few_records_are_told(tmp_path: Path) -> None:
     page = begun(tmp_path)
     rows = (tmp_path / "public.csv").read_text(encoding="utf-8").splitlines(keepends=True)
