@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnpriv.app.columns import WITH_NAMES, names_of
-from bnpriv.app.forms import SentForm, at, entry, refusal, sending, shown, ticks
+from bnpriv.app.forms import SentForm, at, beside, entry, refusal, sending, shown, ticks
 from bnpriv.app.memory import declared, digest_at, framework_at, plan_at
 from bnpriv.app.state import Asked, Draft, Place, lacking, write_state
 from bnpriv.digest import sha256
@@ -111,15 +111,15 @@ def show_release(place: Place, state: Draft, form: SentForm) -> Html:
             back = element("input", type="hidden", name="act", value="back")
             again = [sending("release", back, button="Go back to the model of the last release")] * bool(state.releases)
             ask = join(ask, element("p", OTHER_MODEL), *again)
-    wrong = [refusal(form.problems["ask"], "ask-refusal")] if "ask" in form.problems else []
+    wrong = beside(form, "ask")
     if not state.releases:
-        return join(ask, *wrong)
+        return join(ask, wrong)
     made = [_made(place, state, k) for k in reversed(range(len(state.releases)))]
     onwards = element("p", element("a", "Go on to the downloads", href="/downloads", class_="go"))
     released_ = join(element("h2", "Released"), *made, _deciding(place, state, form), onwards)
     last = state.releases[-1].state
     if wrong or any(getattr(last, each) != getattr(state, each) for each in ("query", "epsilon", "delta", "form")):
-        return join(ask, *wrong, released_)
+        return join(ask, wrong, released_)
     more = element("summary", "Release it once more: other noise, and another charge")
     return join(released_, element("details", more, ask))
 
@@ -349,7 +349,7 @@ def files(place: Place, state: Draft) -> Files:
     base, (shell, python) = _base(state), commands(place, state)
     paths = framework_files(base.framework)
     found: Files = {f"framework/{path.relative_to(paths[0].parent)}": path.read_bytes for path in paths}
-    found |= {f"framework/{beside(base.codebook)}": Path(base.codebook).read_bytes} if _typed(place, base) else {}
+    found |= {f"framework/{file_beside(base.codebook)}": Path(base.codebook).read_bytes} if _typed(place, base) else {}
     found |= {"same/same.sh": "\n".join([*shell, ""]).encode, "same/same.py": "\n".join([*python, ""]).encode}
     for k, asked in enumerate(state.releases):
         with suppress(BnprivError):  # what was never charged
@@ -397,11 +397,6 @@ def show_downloads(place: Place, state: Draft, form: SentForm) -> Html:
     return join(*parts, element("p", told))
 
 
-def take_downloads(place: Place, state: Draft, form: SentForm) -> Draft:
-    """Nothing is chosen there."""
-    return state
-
-
 def download(place: Place, state: Draft, which: str, name: str) -> tuple[str, bytes]:
     """A file to be taken along: its name and what it holds.
 
@@ -431,12 +426,16 @@ def commands(place: Place, state: Draft) -> tuple[list[str], list[str]]:
     account = account_of(place, base) if state.releases else None
     budget = None if account is None else float(account.budget.epsilon)
     ledger = "URL" if "://" in place.ledger else place.ledger  # no password of a database is shown
-    table, file, made = beside(base.table or "TABLE.csv"), f"framework/{Path(base.framework).name}", "framework.toml"
+    table, file, made = (
+        file_beside(base.table or "TABLE.csv"),
+        f"framework/{Path(base.framework).name}",
+        "framework.toml",
+    )
     shell, python = ["set -e"], ["import bnpriv as bp", "", f"framework = {call_text('bp.read_framework', repr(file))}"]
     if not base.given:
-        book = beside(base.codebook)
+        book = file_beside(base.codebook)
         said: dict[str, Any] = {
-            "learn": beside(base.public),
+            "learn": file_beside(base.public),
             "codebook": f"framework/{book}" if _typed(place, base) else book,
         }
         said |= {
@@ -460,7 +459,7 @@ def commands(place: Place, state: Draft) -> tuple[list[str], list[str]]:
     for k, asked in enumerate(state.releases):
         it, made, name = asked.state, offered(asked.state), f"release-{k + 1}"
         strong, compared = {"epsilon": it.epsilon, "delta": it.delta}, against_public(it, made)
-        public = {} if compared is None else {"public": beside(it.public), "despite_public": compared.contradicted}
+        public = {} if compared is None else {"public": file_beside(it.public), "despite_public": compared.contradicted}
         counted = {"ledger": ledger, "key": asked.key, "budget": None if k else budget}
         counted |= {"json": f"{name}.json", "statement": f"{name}.html"}
         if it.form == "table":
@@ -480,7 +479,7 @@ def commands(place: Place, state: Draft) -> tuple[list[str], list[str]]:
     return shell, python
 
 
-def beside(path: str) -> str:
+def file_beside(path: str) -> str:
     """A file as a program beside it names it."""
     name = Path(path).name
     return f"./{name}" if name.startswith("-") else name
