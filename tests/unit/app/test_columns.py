@@ -8,14 +8,17 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 import bnpriv as bp
 from bnpriv.app.columns import known_of
+from bnpriv.app.memory import declared
 from bnpriv.app.state import Draft
 from bnpriv.io.framework_text import write_framework
+from bnpriv.tables.evaluate import evaluate
 from tests.unit.app.page import Page, key_of, protect, said
 
 NAMES = ["id", "age", "smokes", "visited", "score", "<script>alert('1')</script>", '=HYPERLINK("1")', "x" * 300]
@@ -197,6 +200,26 @@ BY_HAND = {
     "codes__3": "1900-01-01",
     "as__4": "id",
 }  # fmt: skip
+
+
+def test_how_numbers_are_written_is_said_where_no_public_table_shows_it(tmp_path: Path) -> None:
+    marks = [f"{k % 6},{k % 10}" for k in range(300)]
+    rows = ["mark;passed", *(f"{mark};{'yes' if k % 3 else 'no'}" for k, mark in enumerate(marks)), ""]
+    (tmp_path / "private.csv").write_text("\n".join(rows), encoding="utf-8")
+    page = Page(tmp_path).open()
+    by_hand = {"holds__0": "0, 2, 6", "shares__0": "0.5, 0.5", "as__1": "category", "holds__1": "no, yes"}
+    for decimal, told in (("", True), (",", False)):
+        choose(page, public="", decimal=decimal)
+        shown = page.send("columns", as__0="number", shares__1="0.5, 0.5", **by_hand)
+        shown = page.get("columns")
+        assert ("counts as a gap. Where they are, say so under Table." in said(shown)) is told
+    protect(page, 1)
+    page.send("model", act="add", above="1", below="0", strength="2")
+    schema = declared(page.desk.state).schema
+    exact = evaluate(bp.total("mark"), schema, tmp_path / "private.csv").values[0]
+    assert exact == sum(Fraction(mark.replace(",", ".")) for mark in marks)
+    page.send("question", query="total(mark)")
+    assert "decimal=','" in said(page.get("downloads"))
 
 
 def test_what_is_said_by_hand_is_a_codebook_that_the_shell_takes_too(page: Page) -> None:
