@@ -48,46 +48,67 @@ class _Work(Generic[T]):
     do: Callable[[], T]
     result: list[T] = field(default_factory=list[T])
     error: BaseException | None = None
-    done: threading.Event = field(default_factory=threading.Event)
+    ident: int | None = None
+    stopped: bool = False
+    done: bool = False
+    waiting: threading.Lock = field(default_factory=threading.Lock)
     stops: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
+
+    def __post_init__(self) -> None:
+        self.waiting.acquire()
 
     def run(self) -> None:
         try:
-            self.result.append(self.do())
+            self.ident = threading.get_ident()
+            if not self.stopped:
+                self.result.append(self.do())
         except BaseException as error:
             self.error = error
         finally:
-            self.done.set()
+            self.done = True
+            self.waiting.release()
 
-    def stop(self, thread: threading.Thread) -> None:
+    def ends(self) -> bool:
+        """Wait a little; whether it is done. An event's lock would stay taken where Ctrl-C comes in its own code."""
+        if not self.done:
+            self.waiting.acquire(timeout=LISTENING_STEP)
+        return self.done
+
+    def stop(self) -> None:
         """Make the thread end: its engine at once, its Python at the next step; it closes what it opened."""
-        if not self.ended(thread, ENGINE_PATIENCE):
-            _unended.append((self, thread))
+        unended.append(self)  # before it is waited for, as Ctrl-C may be pressed again
+        if self.ended(ENGINE_PATIENCE):
+            unended.remove(self)
 
-    def ended(self, thread: threading.Thread, patience: float) -> bool:
+    def ended(self, patience: float) -> bool:
         """Stop the thread, and repeatedly what it waits for, which may have begun just now; whether it ended."""
+        self.stopped = True
+        if self.ident is None:
+            return True  # Ctrl-C came while the thread was started: should it still begin, it does no work
         stopped = ctypes.py_object(SystemExit)  # the one error that ends a thread without a word
         end = monotonic() + patience
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), stopped)
-        while not self.done.wait(LISTENING_STEP) and monotonic() < end:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.ident), stopped)
+        while not self.ends() and monotonic() < end:
             for stop in tuple(self.stops):
                 with suppress(Exception):  # closed meanwhile
                     stop()
-        return self.done.is_set()
+        return self.done
 
 
-_unended: list[tuple[_Work[Any], threading.Thread]] = []
+unended: list[_Work[Any]] = []
 """What went on behind Ctrl-C when it was stopped."""
 
 
 @atexit.register  # at once: what registers later ends before
 def _end() -> None:
     """End the program at once where an engine goes on: taking its thread down step by step crashes."""
-    if not all(work.ended(thread, ENGINE_PATIENCE_AT_END) for work, thread in _unended):
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(Exception):
-                stream.flush()
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if not unended:
+        return
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):
+            stream.flush()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # from here on, Ctrl-C waits for nothing
+    if not all(work.ended(ENGINE_PATIENCE_AT_END) for work in unended):
         os.kill(os.getpid(), signal.SIGINT)
 
 
@@ -127,12 +148,12 @@ def _heard(data: object, work: Callable[[], T]) -> T:
     context = copy_context()
     context.run(_current.set, doing)
     thread = threading.Thread(target=context.run, args=(doing.run,), daemon=True, name="bnpriv-table")
-    thread.start()
     try:
-        while not doing.done.wait(LISTENING_STEP):
+        thread.start()
+        while not doing.ends():
             pass
     except BaseException:
-        doing.stop(thread)
+        doing.stop()
         raise
     thread.join()
     if doing.error is not None:

@@ -3,12 +3,15 @@ charged is told last."""
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 import tempfile
 import threading
 import time
+import traceback
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -28,6 +31,7 @@ from bnpriv.ledger.ledger import Ledger
 from bnpriv.tables.data_check import check_data
 from bnpriv.tables.evaluate import evaluate
 from bnpriv.tables.public import public_table
+from tests.interrupts import Interrupted, interrupted_at
 
 SECONDS = 2.0
 ENDLESS = "SELECT range % 7 + 0.5 AS x FROM range(1000000000000000)"
@@ -58,7 +62,8 @@ def seconds_to_stop(work: Callable[[], object], after: float = 0.3) -> float:
 
 
 def left_behind() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "bnpriv-table"]
+    """The threads that go on; Python also lists one whose start was cut off."""
+    return [thread for thread in threading.enumerate() if thread.name == "bnpriv-table" and thread.is_alive()]
 
 
 @pytest.fixture(autouse=True)
@@ -239,6 +244,79 @@ def test_a_stop_is_called_until_the_work_ends() -> None:
 
     assert seconds_to_stop(lambda: interruptible("t.csv", work), 0.1) < SECONDS
     assert len(stopped) == 3
+
+
+def endless() -> None:
+    for _ in range(10**9):
+        time.sleep(0.001)
+
+
+def test_row_49_ctrl_c_at_every_call_ends_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while the thread is started, from where it went on until the end of the program tore it down."""
+    monkeypatch.setattr(interrupts, "unended", [])
+    monkeypatch.setattr(interrupts, "LISTENING_STEP", 0.005)
+    during: Counter[str] = Counter()
+    steps: list[int] = []
+
+    def work() -> None:
+        for step in range(10**9):
+            steps.append(step)
+            time.sleep(0.001)
+
+    gc.freeze()  # what is there already need not be looked at each time
+    for place in range(100):
+        # Python's own locks raise a RuntimeError of it at some places
+        with pytest.raises((Interrupted, RuntimeError)) as stopped, interrupted_at(place):
+            interruptible("t.csv", work)
+        during.update({frame.name for frame in traceback.extract_tb(stopped.value.__traceback__)})
+        assert not interrupts.unended
+        before = len(steps)
+        time.sleep(0.01)
+        assert len(steps) == before, place
+    gc.unfreeze()
+    assert during["start"] > 3
+    assert during["ends"] > 20
+
+
+def test_row_49_ctrl_c_before_the_thread_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does nothing then, whenever it begins."""
+    begun: list[threading.Thread] = []
+
+    def start(thread: threading.Thread) -> None:
+        begun.append(thread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(interrupts, "unended", [])
+    done: list[int] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start)
+        with pytest.raises(KeyboardInterrupt):
+            interruptible("t.csv", lambda: done.append(1))
+    assert not interrupts.unended
+    begun[0].start()
+    begun[0].join()
+    assert not done
+
+
+def test_row_49_ctrl_c_twice_is_remembered_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one ends the wait for the thread, not the thread's end before that of the program."""
+
+    def again() -> float:
+        raise Interrupted
+
+    monkeypatch.setattr(interrupts, "unended", [])
+    with monkeypatch.context() as patched:
+        patched.setattr(interrupts, "monotonic", again)
+        with pytest.raises(Interrupted):
+            interruptible("t.csv", endless_after_ctrl_c)
+    (work,) = interrupts.unended
+    assert work.ended(SECONDS)
+    assert not left_behind()
+
+
+def endless_after_ctrl_c() -> None:
+    press()
+    endless()
 
 
 def test_the_innermost_note_counts() -> None:
