@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import shutil
 import signal
@@ -22,7 +23,20 @@ from bnpriv.app import server
 from bnpriv.app.forms import SentForm
 from bnpriv.app.state import Draft, Place, read_state, write_state
 from bnpriv.io.examples import example_data, example_path
-from tests.unit.app.page import HOST, HOSTILE, PORT, TOKEN, Page, Served, key_of, protect, raw_tables, ready, said
+from tests.unit.app.page import (
+    HOST,
+    HOSTILE,
+    PORT,
+    SERVE,
+    TOKEN,
+    Page,
+    Served,
+    key_of,
+    protect,
+    raw_tables,
+    ready,
+    said,
+)
 
 
 @pytest.fixture
@@ -316,6 +330,30 @@ def test_a_page_does_not_wait_for_what_another_tab_asked_for(hospital: Page, mon
     assert hospital.desk.state == replace(before, query="mean(days)")
 
 
+def test_one_tab_changes_the_session_after_the_other(hospital: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    under_way, second = threading.Event(), threading.Event()
+
+    def take(place: Place, state: Draft, form: SentForm) -> Draft:
+        if under_way.is_set():
+            second.set()
+        else:
+            under_way.set()
+            assert not second.wait(0.3), "two forms change the session at once"
+        return replace(state, queries=(*state.queries, form.text("query")))
+
+    monkeypatch.setitem(server.BY_NAME, "question", replace(server.BY_NAME["question"], take=take))
+    tabs = [
+        threading.Thread(target=hospital.client.post, args=("/question",), kwargs={"data": {"query": query}})
+        for query in ("mean(days)", "count(days >= 8)")
+    ]
+    tabs[0].start()
+    assert under_way.wait(30)
+    tabs[1].start()
+    for tab in tabs:
+        tab.join()
+    assert hospital.desk.state.queries == ("mean(days)", "count(days >= 8)")
+
+
 def test_what_is_released_is_what_its_page_showed(hospital: Page) -> None:
     key = key_of(ready(hospital))
     hospital.send("strength", epsilon="1.5", delta="0")  # in another tab
@@ -417,6 +455,7 @@ main()
 @pytest.mark.parametrize("name", ["SIGTERM", *(pytest.param(each, marks=pytest.mark.slow) for each in OTHER_SIGNALS)])
 def test_a_signal_ends_it_and_nothing_that_was_handed_over_stays(tmp_path: Path, name: str) -> None:
     raw_tables(tmp_path)
+    (tmp_path / "ledger.db.session").mkdir(mode=0o755)  # as somebody else's version or an unpacked copy left it
     with Served(tmp_path) as served:
         files = {"table-file": ("a.csv", (tmp_path / "private.csv").read_bytes())}
         sent = {"table": "", "public": "public.csv", "records": "1000"}
@@ -429,6 +468,34 @@ def test_a_signal_ends_it_and_nothing_that_was_handed_over_stays(tmp_path: Path,
     assert wrong == ""
     assert not (kept / "uploads").exists()
     assert served.token not in "".join(path.read_text("utf-8", "replace") for path in kept.rglob("*") if path.is_file())
+
+
+OPENING = """
+import json, os, sys
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+opened = Path(unquote(urlsplit(sys.argv[1]).path))
+told = {"words": sys.argv[1:], "text": opened.read_text(), "mode": opened.stat().st_mode, "path": str(opened)}
+Path("told.new").write_text(json.dumps(told))
+os.replace("told.new", "told.json")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals and modes of Unix")
+def test_the_browser_is_started_without_the_token_in_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "opening.py").write_text(OPENING)
+    monkeypatch.setenv("BROWSER", f"{sys.executable} opening.py %s")
+    with Served(tmp_path, program=[word for word in SERVE if word != "--no-browser"]) as served:
+        until = time.monotonic() + 30
+        while not (tmp_path / "told.json").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        told = json.loads((tmp_path / "told.json").read_text())
+        assert served.token not in str(told["words"])
+        assert f"url={served.address}" in told["text"]
+        assert told["mode"] & 0o077 == 0
+        assert "Ended" in served.ended(signal.SIGINT, within=3)[0]
+    assert not Path(told["path"]).exists()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
