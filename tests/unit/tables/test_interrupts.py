@@ -255,6 +255,7 @@ def test_row_49_ctrl_c_at_every_call_ends_the_work(monkeypatch: pytest.MonkeyPat
     """Also while the thread is started, from where it went on until the end of the program tore it down."""
     monkeypatch.setattr(interrupts, "unended", [])
     monkeypatch.setattr(interrupts, "LISTENING_STEP", 0.005)
+    monkeypatch.setattr(interrupts, "ENGINE_PATIENCE", 10.0)
     during: Counter[str] = Counter()
     steps: list[int] = []
 
