@@ -63,9 +63,11 @@ class _Work(Generic[T]):
             if not self.stopped:
                 self.result.append(self.do())
         except BaseException as error:
-            self.error = error
+            if not self.stopped:  # otherwise nobody asks, and it would hold what was read
+                self.error = error
         finally:
             self.done = True
+            under_way.discard(self)
             self.waiting.release()
 
     def ends(self) -> bool:
@@ -74,41 +76,43 @@ class _Work(Generic[T]):
             self.waiting.acquire(timeout=LISTENING_STEP)
         return self.done
 
-    def stop(self) -> None:
-        """Make the thread end: its engine at once, its Python at the next step; it closes what it opened."""
-        unended.append(self)  # before it is waited for, as Ctrl-C may be pressed again
-        if self.ended(ENGINE_PATIENCE):
-            unended.remove(self)
-
     def ended(self, patience: float) -> bool:
-        """Stop the thread, and repeatedly what it waits for, which may have begun just now; whether it ended."""
+        """Stop the thread: its engine at once, its Python at the next step; it closes what it opened.
+
+        What it waits for is stopped repeatedly, as it may have begun just now. Return whether it ended.
+        """
         self.stopped = True
-        if self.ident is None:
-            return True  # Ctrl-C came while the thread was started: should it still begin, it does no work
-        stopped = ctypes.py_object(SystemExit)  # the one error that ends a thread without a word
         end = monotonic() + patience
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.ident), stopped)
-        while not self.ends() and monotonic() < end:
+        # Without a number it has not begun, and does no work should it still begin. In a forked process there is none.
+        if self.done or self.ident is None or not _raise_in(ctypes.c_ulong(self.ident), _ENDS_SILENTLY):
+            under_way.discard(self)
+            return True
+        while True:
             for stop in tuple(self.stops):
                 with suppress(Exception):  # closed meanwhile
                     stop()
-        return self.done
+            if self.ends() or monotonic() > end:
+                return self.done
 
 
-unended: list[_Work[Any]] = []
-"""What went on behind Ctrl-C when it was stopped."""
+_raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+_ENDS_SILENTLY = ctypes.py_object(SystemExit)
+"""The one error that ends a thread without a word."""
+
+under_way: set[_Work[Any]] = set()
+"""What threads do now, and what goes on behind Ctrl-C."""
 
 
 @atexit.register  # at once: what registers later ends before
 def _end() -> None:
     """End the program at once where an engine goes on: taking its thread down step by step crashes."""
-    if not unended:
+    if not under_way:
         return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # from here on, Ctrl-C waits for nothing
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):
             stream.flush()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # from here on, Ctrl-C waits for nothing
-    if not all(work.ended(ENGINE_PATIENCE_AT_END) for work in unended):
+    if not all(work.ended(ENGINE_PATIENCE_AT_END) for work in tuple(under_way)):
         os.kill(os.getpid(), signal.SIGINT)
 
 
@@ -149,11 +153,12 @@ def _heard(data: object, work: Callable[[], T]) -> T:
     context.run(_current.set, doing)
     thread = threading.Thread(target=context.run, args=(doing.run,), daemon=True, name="bnpriv-table")
     try:
+        under_way.add(doing)  # first, as Ctrl-C may be pressed twice
         thread.start()
         while not doing.ends():
             pass
     except BaseException:
-        doing.stop()
+        doing.ended(ENGINE_PATIENCE)
         raise
     thread.join()
     if doing.error is not None:

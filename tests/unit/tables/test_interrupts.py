@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 import traceback
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
@@ -120,11 +121,14 @@ def test_row_49_a_table_of_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
     assert duckdb.sql("SELECT 42").fetchone() == (42,)  # the connection of the user is free again
     own = duckdb.connect()
     monkeypatch.setattr(interrupts, "ENGINE_PATIENCE", 0.1)
+    monkeypatch.setattr(interrupts, "under_way", set())
     assert seconds_to_stop(lambda: evaluate(bp.mean("x"), SCHEMA, own.sql(ENDLESS))) < SECONDS
+    assert len(interrupts.under_way) == 1  # it goes on, and the end of the program knows
     own.interrupt()
     for thread in left_behind():
         thread.join(5)
     assert not left_behind()
+    assert not interrupts.under_way
     assert own.sql("SELECT 42").fetchone() == (42,)
 
 
@@ -253,7 +257,7 @@ def endless() -> None:
 
 def test_row_49_ctrl_c_at_every_call_ends_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also while the thread is started, from where it went on until the end of the program tore it down."""
-    monkeypatch.setattr(interrupts, "unended", [])
+    monkeypatch.setattr(interrupts, "under_way", set())
     monkeypatch.setattr(interrupts, "LISTENING_STEP", 0.005)
     monkeypatch.setattr(interrupts, "ENGINE_PATIENCE", 10.0)
     during: Counter[str] = Counter()
@@ -270,7 +274,7 @@ def test_row_49_ctrl_c_at_every_call_ends_the_work(monkeypatch: pytest.MonkeyPat
         with pytest.raises((Interrupted, RuntimeError)) as stopped, interrupted_at(place):
             interruptible("t.csv", work)
         during.update({frame.name for frame in traceback.extract_tb(stopped.value.__traceback__)})
-        assert not interrupts.unended
+        assert not interrupts.under_way
         before = len(steps)
         time.sleep(0.01)
         assert len(steps) == before, place
@@ -287,37 +291,113 @@ def test_row_49_ctrl_c_before_the_thread_has_begun(monkeypatch: pytest.MonkeyPat
         begun.append(thread)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(interrupts, "unended", [])
+    monkeypatch.setattr(interrupts, "under_way", set())
     done: list[int] = []
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", start)
         with pytest.raises(KeyboardInterrupt):
             interruptible("t.csv", lambda: done.append(1))
-    assert not interrupts.unended
+    assert not interrupts.under_way
     begun[0].start()
     begun[0].join()
     assert not done
 
 
-def test_row_49_ctrl_c_twice_is_remembered_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second one ends the wait for the thread, not the thread's end before that of the program."""
+def test_work_that_is_stopped_as_it_begins_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[int] = []
+    doing = interrupts._Work(lambda: done.append(1))
 
-    def again() -> float:
-        raise Interrupted
+    def get_ident() -> int:
+        doing.stopped = True  # from here on nothing stops the thread any more
+        return 1
 
-    monkeypatch.setattr(interrupts, "unended", [])
     with monkeypatch.context() as patched:
-        patched.setattr(interrupts, "monotonic", again)
-        with pytest.raises(Interrupted):
-            interruptible("t.csv", endless_after_ctrl_c)
-    (work,) = interrupts.unended
-    assert work.ended(SECONDS)
-    assert not left_behind()
+        patched.setattr(threading, "get_ident", get_ident)
+        doing.run()
+    assert not done
 
 
-def endless_after_ctrl_c() -> None:
+def test_row_49_ctrl_c_twice_at_once_stops_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one ends the wait for the engine, which was told to stop before it was waited for."""
+    free, before = threading.Event(), set(interrupts.under_way)
+
+    def work() -> None:
+        with stoppable(free.set):
+            press()
+            while not free.wait(10):
+                pass
+
+    def ends(doing: interrupts._Work[None], real: Callable[..., bool] = interrupts._Work.ends) -> bool:
+        if doing.stopped:
+            raise Interrupted
+        return real(doing)
+
+    monkeypatch.setattr(interrupts._Work, "ends", ends)
+    with pytest.raises(Interrupted):
+        interruptible("t.csv", work)
+    assert free.wait(SECONDS)
+    until = time.monotonic() + SECONDS
+    while interrupts.under_way > before and time.monotonic() < until:
+        time.sleep(0.01)
+    assert interrupts.under_way == before
+
+
+def test_nothing_waits_once_the_work_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "LISTENING_STEP", 30.0)
+    started = time.monotonic()
+    for _ in range(3):
+        interruptible("t.csv", lambda: time.sleep(0.01))
+    assert time.monotonic() - started < 25
+
+
+class Held:
+    """Stands for a table."""
+
+
+def fails(table: object) -> None:
+    raise ZeroDivisionError
+
+
+def goes_on(table: object) -> None:
     press()
     endless()
+
+
+@pytest.mark.parametrize(("work", "error"), [(fails, ZeroDivisionError), (goes_on, KeyboardInterrupt)])
+def test_nothing_holds_the_table_afterwards(work: Callable[[object], None], error: type[BaseException]) -> None:
+    table = Held()
+    alive = weakref.ref(table)
+    gc.collect()
+    gc.disable()
+    try:
+        with pytest.raises(error):
+            interruptible("t.csv", partial(work, table))
+        del table
+        assert alive() is None
+    finally:
+        gc.enable()
+
+
+def test_the_end_of_a_program_leaves_signals_alone_where_nothing_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "under_way", set())
+    before = signal.getsignal(signal.SIGINT)
+    interrupts._end()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_forked_process_waits_for_no_thread_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "under_way", set())
+    thread = threading.Thread(target=(doing := interrupts._Work(endless)).run)
+    interrupts.under_way.add(doing)
+    thread.start()
+    try:
+        if (child := os.fork()) == 0:
+            os._exit(0 if doing.ended(5.0) else 1)  # a child without this thread
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        assert doing.ended(SECONDS)
+    thread.join()
 
 
 def test_the_innermost_note_counts() -> None:
