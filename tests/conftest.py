@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -87,10 +88,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """Import ArviZ before there are workers: two that import it at once, the first time on a day, fail.
 
     Both write the date of a warning to one temporary file and move it, and the second has nothing left to move.
+
+    Hear Ctrl-C, which tests press, also where a shell began the tests in the background and switched it off.
     """
     workers = getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput")
     if workers and find_spec("arviz") is not None:
         import_module("arviz")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
