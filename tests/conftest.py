@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import signal
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -111,6 +113,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if is_quick(item.path) and not any(item.get_closest_marker(name) for name in OTHERS):
             item.add_marker(pytest.mark.quick)
     items.sort(key=lambda item: item.name == LAST)
+
+
+@pytest.fixture
+def few_objects() -> Iterator[None]:
+    """Collect what a test makes, and not all that others left, where garbage is collected hundreds of times."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def is_quick(path: Path) -> bool:

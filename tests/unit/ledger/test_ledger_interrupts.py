@@ -30,9 +30,12 @@ from tests.interrupts import (
 )
 from tests.ledgers import TENTH, at_step, child, ended, kill_self, opened, released, summed
 
-pytestmark = pytest.mark.skipif(
-    not os.path.exists("/proc/self/fd"), reason="processes are forked, and their handles counted, as Linux does it"
-)
+pytestmark = [
+    pytest.mark.usefixtures("few_objects"),
+    pytest.mark.skipif(
+        not os.path.exists("/proc/self/fd"), reason="processes are forked, and their handles counted, as Linux does it"
+    ),
+]
 
 CHARGED = LEDGER_STEPS.index("5 charge committed")
 

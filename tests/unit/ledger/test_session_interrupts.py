@@ -19,6 +19,8 @@ from bnpriv.ledger.ledger import PERHAPS_CHARGED, Ledger
 from tests.interrupts import Interrupted, interrupt_after, stop_interrupting
 from tests.ledgers import at_step
 
+pytestmark = pytest.mark.usefixtures("few_objects")
+
 FRAMEWORK = bp.example("student")
 DATA = bp.example_data("student")
 NOTHING = "Nothing was charged."
