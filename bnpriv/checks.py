@@ -171,7 +171,8 @@ def spelling(value: object, allowed: Iterable[object]) -> str:
     "Name an entry of 'theta' that there is, for example 'theta[0]'."
     """
     choices = tuple(allowed)
-    plain = re.sub(r"[^\[,=]+=", "", str(value))  # a dimension of another name before a label that there is
+    # without dimensions of another name before labels that there are; looked for once from each delimiter on
+    plain = re.sub(r"(?<![^\[,=])[^\[,=]+=", "", str(value))
     near = plain if plain in choices and plain != value else closest(value, choices)
     if near is not None:
         return f"Did you mean {near!r}?"
