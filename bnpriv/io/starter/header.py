@@ -27,7 +27,7 @@ from bnpriv.tables.readings import SEPARATORS
 
 LONGEST_FIRST_LINE = 2**20
 
-_NUMERIC_FIELD = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[\W\d_]*\d[\W\d_]*")
+_NUMERIC_FIELD = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[\W_]*\d[\W\d_]*")
 """A number, or a date, a time or an amount of money: digits and no letters."""
 _GAPS_AND_TRUTH = frozenset(("?", "na", "nan", "null", "none", "true", "false"))
 _OTHER_SEPARATORS = re.compile(f"[{''.join(SEPARATORS)}]")

@@ -33,7 +33,7 @@ from bnpriv.io.framework_file import read_framework, read_queries
 from bnpriv.io.starter import files as ask
 from bnpriv.io.starter.codebook import Described, codebook_text, read_codebook, with_fact
 from bnpriv.io.starter.files import ASK_SINGLE, ASK_THIS, answered_notion, files_to_start, start_texts
-from bnpriv.io.starter.header import first_line, header_of, separator_of, write_with_names
+from bnpriv.io.starter.header import first_line, header_of, looks_like_a_record, separator_of, write_with_names
 from bnpriv.io.starter.learn import connected
 from bnpriv.io.starter.public import bounds, edges, public_values
 from bnpriv.io.starter.start import hidden_number, properties_of, start, usual_property
@@ -546,3 +546,10 @@ def test_the_command_and_the_call_that_start_the_same() -> None:
         command, again = start_texts("a b.csv", "f.toml", schema, hidden, edges=graph, **said)
         assert not command  # what options cannot say, only Python does
         assert again != call
+
+
+@pytest.mark.parametrize("field", ["1" * 300_000 + "a", "-" * 300_000 + "a", "1." * 150_000 + "a"])
+def test_a_long_field_is_told_from_a_number_at_once(field: str) -> None:
+    """In proportion to its length: by its square it would take an hour."""
+    assert not looks_like_a_record(["age", field])
+    assert looks_like_a_record(["age", field[:-1] + "1"])
