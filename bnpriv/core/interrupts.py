@@ -82,6 +82,8 @@ class _Work(Generic[T]):
         What it waits for is stopped repeatedly, as it may have begun just now. Return whether it ended.
         """
         self.stopped = True
+        while _imports(self.ident) and not self.ends():
+            pass
         end = monotonic() + patience
         # Without a number it has not begun, and does no work should it still begin. In a forked process there is none.
         if self.done or self.ident is None or not _raise_in(ctypes.c_ulong(self.ident), _ENDS_SILENTLY):
@@ -95,6 +97,15 @@ class _Work(Generic[T]):
                 return self.done
 
 
+def _imports(ident: int | None) -> bool:
+    """Whether a thread imports: ended there, it leaves half a module, or the lock that every other import waits for."""
+    frame = sys._current_frames().get(ident or 0)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and frame.f_code.co_filename != _IMPORTS:
+        frame = frame.f_back
+    return frame is not None
+
+
+_IMPORTS = "<frozen importlib._bootstrap>"
 _raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
 _ENDS_SILENTLY = ctypes.py_object(SystemExit)
 """The one error that ends a thread without a word."""

@@ -63,8 +63,11 @@ def seconds_to_stop(work: Callable[[], object], after: float = 0.3) -> float:
 
 
 def left_behind() -> list[threading.Thread]:
-    """The threads that go on; Python also lists one whose start was cut off."""
-    return [thread for thread in threading.enumerate() if thread.name == "bnpriv-table" and thread.is_alive()]
+    """The threads that go on, not for their last step alone; Python also lists one whose start was cut off."""
+    found = [thread for thread in threading.enumerate() if thread.name == "bnpriv-table" and thread.is_alive()]
+    for thread in found:
+        thread.join(SECONDS)
+    return [thread for thread in found if thread.is_alive()]
 
 
 @pytest.fixture(autouse=True)
@@ -125,8 +128,6 @@ def test_row_49_a_table_of_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seconds_to_stop(lambda: evaluate(bp.mean("x"), SCHEMA, own.sql(ENDLESS))) < SECONDS
     assert len(interrupts.under_way) == 1  # it goes on, and the end of the program knows
     own.interrupt()
-    for thread in left_behind():
-        thread.join(5)
     assert not left_behind()
     assert not interrupts.under_way
     assert own.sql("SELECT 42").fetchone() == (42,)
@@ -253,6 +254,26 @@ def test_a_stop_is_called_until_the_work_ends() -> None:
 def endless() -> None:
     for _ in range(10**9):
         time.sleep(0.001)
+
+
+def test_row_49_an_import_is_not_cut_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It would leave half a module, or take away the lock without which no thread imports anything again."""
+    name = "imported_while_ctrl_c_is_pressed"
+    (tmp_path / f"{name}.py").write_text("import time\nfor _ in range(50):\n    time.sleep(0.02)\nwhole = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(interrupts, "ENGINE_PATIENCE", 0.1)
+    imported: list[bool] = []
+
+    def work() -> None:
+        imported.append(import_module(name).whole)
+        endless()
+
+    try:
+        assert seconds_to_stop(lambda: interruptible("t.csv", work), 0.2) < 1.5 + SECONDS
+    finally:
+        sys.modules.pop(name, None)
+    assert imported == [True]
+    assert not left_behind()
 
 
 @pytest.mark.usefixtures("few_objects")
