@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import gc
 import os
 import signal
 import sys
@@ -36,6 +37,9 @@ ENGINE_PATIENCE = 0.5
 
 ENGINE_PATIENCE_AT_END = 1.0
 """Seconds that the end of the program waits for such work, before it ends as a program does that Ctrl-C ends."""
+
+IMPORT_PATIENCE = 5.0
+"""Seconds that stopped work has to finish an import."""
 
 _IN_ANY_THREAD = frozenset({"pandas", "polars", "pyarrow", "duckdb"})
 """Modules whose tables may be read in another thread; others hear Ctrl-C themselves, or are tied to a thread."""
@@ -82,10 +86,15 @@ class _Work(Generic[T]):
         What it waits for is stopped repeatedly, as it may have begun just now. Return whether it ended.
         """
         self.stopped = True
-        while _imports(self.ident) and not self.ends():
-            pass
+        end = monotonic() + IMPORT_PATIENCE
+        try:
+            while _imports(self.ident) and monotonic() < end and not self.ends():
+                pass
+        except BaseException:  # Ctrl-C once more
+            threading.Thread(target=self.ended, args=(patience,), daemon=True).start()
+            raise
         end = monotonic() + patience
-        # Without a number it has not begun, and does no work should it still begin. In a forked process there is none.
+        # Without a number it has not begun, and does no work should it still begin.
         if self.done or self.ident is None or not _raise_in(ctypes.c_ulong(self.ident), _ENDS_SILENTLY):
             under_way.discard(self)
             return True
@@ -99,19 +108,27 @@ class _Work(Generic[T]):
 
 def _imports(ident: int | None) -> bool:
     """Whether a thread imports: ended there, it leaves half a module, or the lock that every other import waits for."""
-    frame = sys._current_frames().get(ident or 0)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None and frame.f_code.co_filename != _IMPORTS:
+    collects = gc.isenabled()
+    try:
+        gc.disable()  # in the first releases of Python 3.11, a collection inside the next call may hang for good
+        frame = sys._current_frames().get(ident or 0)  # pyright: ignore[reportPrivateUsage]
+    finally:
+        if collects:
+            gc.enable()
+    while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib._bootstrap"):
         frame = frame.f_back
     return frame is not None
 
 
-_IMPORTS = "<frozen importlib._bootstrap>"
 _raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
 _ENDS_SILENTLY = ctypes.py_object(SystemExit)
 """The one error that ends a thread without a word."""
 
 under_way: set[_Work[Any]] = set()
 """What threads do now, and what goes on behind Ctrl-C."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=under_way.clear)  # a child has no such threads
 
 
 @atexit.register  # at once: what registers later ends before

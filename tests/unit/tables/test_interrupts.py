@@ -18,6 +18,7 @@ from contextlib import closing
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -256,24 +257,86 @@ def endless() -> None:
         time.sleep(0.001)
 
 
-def test_row_49_an_import_is_not_cut_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It would leave half a module, or take away the lock without which no thread imports anything again."""
-    name = "imported_while_ctrl_c_is_pressed"
-    (tmp_path / f"{name}.py").write_text("import time\nfor _ in range(50):\n    time.sleep(0.02)\nwhole = True\n")
+SLOW_MODULE = """
+import time
+from pathlib import Path
+
+def step(depth):
+    if depth:
+        step(depth - 1)
+    else:
+        time.sleep(0.01)
+
+while not Path(__file__).with_name("go on").exists():
+    step(5)
+whole = True
+"""
+
+
+@pytest.fixture
+def slow_module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """Return a module whose import ends once there is a file named "go on" beside it."""
+    name = f"slow_module_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(SLOW_MODULE)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(interrupts, "under_way", set())
     monkeypatch.setattr(interrupts, "ENGINE_PATIENCE", 0.1)
+    return name
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+def test_row_49_an_import_is_not_cut_off(
+    slow_module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, presses: int
+) -> None:
+    """It would leave half a module, or take away the lock without which no thread imports anything again.
+
+    The second Ctrl-C is not kept waiting, and the work is not done once the import has ended.
+    """
+    monkeypatch.setattr(interrupts, "IMPORT_PATIENCE", 30.0)
     imported: list[bool] = []
 
     def work() -> None:
-        imported.append(import_module(name).whole)
+        imported.append(import_module(slow_module).whole)
         endless()
 
-    try:
-        assert seconds_to_stop(lambda: interruptible("t.csv", work), 0.2) < 1.5 + SECONDS
-    finally:
-        sys.modules.pop(name, None)
-    assert imported == [True]
+    then = threading.Timer(0.8, press if presses == 2 else (tmp_path / "go on").touch)
+    then.start()
+    assert seconds_to_stop(lambda: interruptible("t.csv", work)) < 1 + SECONDS
+    if presses == 2:
+        assert not imported
+        (tmp_path / "go on").touch()
     assert not left_behind()
+    assert imported == [True]
+    assert not interrupts.under_way
+
+
+def test_row_49_an_import_that_does_not_end_is_cut_off(slow_module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "IMPORT_PATIENCE", 0.1)
+    ended: list[bool] = []
+
+    def work() -> None:
+        try:
+            import_module(slow_module)
+        finally:
+            ended.append(slow_module in sys.modules)
+
+    seconds_to_stop(lambda: interruptible("t.csv", work), 0.2)
+    assert not left_behind()
+    assert ended == [False]
+
+
+def test_nothing_is_collected_while_the_threads_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the first releases of Python 3.11 that could hang for good, and no Ctrl-C was heard."""
+    collects: list[bool] = []
+
+    def current_frames(real: Callable[[], dict[int, FrameType]] = sys._current_frames) -> dict[int, FrameType]:
+        collects.append(gc.isenabled())
+        return real()
+
+    monkeypatch.setattr(sys, "_current_frames", current_frames)
+    seconds_to_stop(lambda: interruptible("t.csv", endless))
+    assert set(collects) == {False}
+    assert gc.isenabled()
 
 
 @pytest.mark.usefixtures("few_objects")
@@ -406,15 +469,15 @@ def test_the_end_of_a_program_leaves_signals_alone_where_nothing_goes_on(monkeyp
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_a_forked_process_waits_for_no_thread_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interrupts, "under_way", set())
+def test_a_forked_process_waits_for_no_thread_of_its_parent() -> None:
     thread = threading.Thread(target=(doing := interrupts._Work(endless)).run)
     interrupts.under_way.add(doing)
     thread.start()
     try:
         if (child := os.fork()) == 0:
-            os._exit(0 if doing.ended(5.0) else 1)  # a child without this thread
+            os._exit(0 if not interrupts.under_way and doing.ended(5.0) else 1)  # a child without this thread
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert doing in interrupts.under_way
     finally:
         assert doing.ended(SECONDS)
     thread.join()
