@@ -39,7 +39,7 @@ ENGINE_PATIENCE_AT_END = 1.0
 """Seconds that the end of the program waits for such work, before it ends as a program does that Ctrl-C ends."""
 
 IMPORT_PATIENCE = 5.0
-"""Seconds that stopped work has to finish an import."""
+"""Seconds that stopped work has to finish an import, which is not cut off before."""
 
 _IN_ANY_THREAD = frozenset({"pandas", "polars", "pyarrow", "duckdb"})
 """Modules whose tables may be read in another thread; others hear Ctrl-C themselves, or are tied to a thread."""
@@ -85,9 +85,9 @@ class _Work(Generic[T]):
 
         What it waits for is stopped repeatedly, as it may have begun just now. Return whether it ended.
         """
-        self.stopped = True
-        end = monotonic() + IMPORT_PATIENCE
         try:
+            self.stopped = True
+            end = monotonic() + IMPORT_PATIENCE
             while _imports(self.ident) and monotonic() < end and not self.ends():
                 pass
         except BaseException:  # Ctrl-C once more

@@ -267,7 +267,9 @@ def step(depth):
     else:
         time.sleep(0.01)
 
-while not Path(__file__).with_name("go on").exists():
+for _ in range(1000):
+    if Path(__file__).with_name("go on").exists():
+        break
     step(5)
 whole = True
 """
@@ -275,7 +277,7 @@ whole = True
 
 @pytest.fixture
 def slow_module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
-    """Return a module whose import ends once there is a file named "go on" beside it."""
+    """Return a module whose import ends once a file named "go on" is beside it, or after ten seconds."""
     name = f"slow_module_{tmp_path.name}"
     (tmp_path / f"{name}.py").write_text(SLOW_MODULE)
     monkeypatch.syspath_prepend(tmp_path)
@@ -299,8 +301,16 @@ def test_row_49_an_import_is_not_cut_off(
         imported.append(import_module(slow_module).whole)
         endless()
 
-    then = threading.Timer(0.8, press if presses == 2 else (tmp_path / "go on").touch)
-    then.start()
+    def then() -> None:
+        while not any(doing.stopped for doing in interrupts.under_way):
+            time.sleep(0.01)
+        time.sleep(0.3)
+        if presses == 2:
+            press()
+        else:
+            (tmp_path / "go on").touch()
+
+    threading.Thread(target=then, daemon=True).start()
     assert seconds_to_stop(lambda: interruptible("t.csv", work)) < 1 + SECONDS
     if presses == 2:
         assert not imported
@@ -323,6 +333,20 @@ def test_row_49_an_import_that_does_not_end_is_cut_off(slow_module: str, monkeyp
     seconds_to_stop(lambda: interruptible("t.csv", work), 0.2)
     assert not left_behind()
     assert ended == [False]
+
+
+def test_an_import_that_waits_for_the_same_one_elsewhere_is_one(slow_module: str, tmp_path: Path) -> None:
+    threads = [threading.Thread(target=import_module, args=(slow_module,), daemon=True) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + SECONDS
+    while (seen := [interrupts._imports(thread.ident) for thread in threads]) != [True, True]:
+        assert time.monotonic() < until, seen
+        time.sleep(0.01)
+    (tmp_path / "go on").touch()
+    for thread in threads:
+        thread.join()
+    assert not any(interrupts._imports(thread.ident) for thread in threads)
 
 
 def test_nothing_is_collected_while_the_threads_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
